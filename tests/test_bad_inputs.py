@@ -132,7 +132,7 @@ FILES = {
     "cell": (lambda path: path.write_text(f'{{"a": "{LONG}"}}'), as_table(".jsonl"),
              r"file\S*:1: a has 1,048,577 characters; at most 1,048,576 are read"),
     "cell of csv": (lambda path: path.write_text(f'a,b\n"\n{LONG}",b\n'), as_table(".csv"),
-                    r"file\S*:3: a cell has more than 1,048,576 characters; split the text"),
+                    r"file\S*:2: a cell has more than 1,048,576 characters; split the text"),
     "line of csv": (lambda path: path.write_text(f"a\n{LONG * 16}"), as_table(".csv"),
                     r"file\S*:2: the line has more than 16,777,216 characters; split the text"),
     "row of Excel": (archive("xl/worksheets/sheet1.xml", 5 * 2**20), as_table(".xlsx"),
@@ -233,11 +233,22 @@ def written(rows, suffix):
 @pytest.mark.parametrize("reader", READ)
 @pytest.mark.parametrize("column", ["note", "sentence", "surprisal"])
 def test_values_other_than_texts_and_numbers_are_refused(tmp_path, monkeypatch, reader, column):
-    """Also in a column that nothing uses; the message names table, row and column."""
+    """Also in a column that nothing uses; the message names table, row and column.
+
+    There, a column of nothing but lists is left out.
+    """
     monkeypatch.chdir(tmp_path)
-    for value, kind in NO_VALUES[: {"JSON": 2, "Parq": 3}.get(reader[:4])]:
+    n_kinds = {"JSON": 2, "Parq": 3}.get(reader[:4], 4)
+    if column == "note":  # of which pandas makes complex numbers
+        n_kinds = min(n_kinds, 3)
+    for value, kind in NO_VALUES[:n_kinds]:
         if reader.startswith("Parquet"):  # whose columns have one type
             rows = [row | {column: value} for row in TABLE]
+            if column == "note":
+                table = read_table(written(rows, ".parquet"))
+                assert table.notes == (f"columns: not read, since note has {kind}",)
+                assert "note" not in table.columns
+                continue
         else:
             rows = [row | {column: value if n == 2 else 0} for n, row in enumerate(TABLE)]
         message = rf"^\S+(, row |:)[13]: the column {column} has .*{kind}, "

@@ -12,8 +12,8 @@ from typing import Any
 
 from lmdiag import files
 from lmdiag.files import MAX_CELL, MAX_TABLE, check_size
+from lmdiag.table_headers import Rows, TextRow, below_titles
 from lmdiag.text import shortened, suggest
-from lmdiag.text_tables import Rows, TextRow, is_title
 from lmdiag.types import BadInput
 
 _MAX_ROW = 4 * MAX_CELL  # bytes of a row of an Excel file, unpacked
@@ -23,7 +23,8 @@ _OVERLAP = 10_000  # bytes of a part of a sheet that are looked at again with th
 
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]+)(\d+):[A-Z]+(\d+)"')
 _NO_VALUE = re.compile(
-    rb'<c r="([A-Z]+\d+)"[^>]*><f(?:/>|[^>]*/>|[^>]*>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>'
+    rb'<c r="([A-Z]+\d+)"(?![^>]* t="str")[^>]*>'  # a text of no characters is a value
+    rb"<f(?:/>|[^>]*/>|[^>]*>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>"
 )
 
 
@@ -42,33 +43,35 @@ def excel_rows(path: Path, sheet: str = "") -> Rows:
 
     try:
         _check_parts(path)
-        book = load_workbook(path, read_only=True, data_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on parts of the file that have no cells
+            book = load_workbook(path, read_only=True, data_only=True)
         titles = [x.title for x in book.worksheets]
-        chosen = [_chosen(path, titles, sheet)] if sheet else titles
+        if not titles:
+            raise BadInput(f"{path} has no sheet that is read: save it as Excel Workbook or as csv")
+        shown = [x.title for x in book.worksheets if x.sheet_state == "visible"]
+        chosen = [_chosen(path, titles, sheet)] if sheet else shown or titles
         found: dict[str, list[TextRow]] = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on parts of the file that have no cells
             for worksheet in book.worksheets:
                 if worksheet.title in chosen and (rows := [*_filled(path, worksheet)]):
                     found[worksheet.title] = rows
-                    break
+                    if any(len(cells) > 1 for _, _, cells in rows):
+                        break  # the others may be a text about the table
     except BadInput:
         raise
     except Exception as error:  # openpyxl does not check what it reads
         raise BadInput(f"{path} cannot be read: not valid Excel ({shortened(error)})") from None
     notes = []
-    title = next(iter(found), "")
+    width = {name: max(len(cells) for _, _, cells in rows) for name, rows in found.items()}
+    title = max(found, key=lambda name: width[name] > 1, default="")
     if title and len(titles) > 1 and not sheet:
         names = ", ".join(titles)
         notes.append(f"sheet: {title} of {len(titles)} ({shortened(names)}); --sheet chooses one")
     rows = found.get(title, [])
-    if len(rows) > 1 and is_title(rows[0][2], rows[1][2]):
-        text = "".join(rows[0][2])
-        notes.append(f"title: row {rows[0][0]} is passed over, {shortened(text, 60)!r}")
-        rows = rows[1:]
-    width = max((len(cells) for _, _, cells in rows), default=0)
-    padded = [(row, row, cells + ("",) * (width - len(cells))) for row, _, cells in rows]
-    return Rows(padded, notes=tuple(notes))
+    padded = [(row, row, cells + ("",) * (width[title] - len(cells))) for row, _, cells in rows]
+    return below_titles(padded, "row", notes)
 
 
 def _chosen(path: Path, titles: list[str], sheet: str) -> str:

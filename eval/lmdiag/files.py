@@ -30,7 +30,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from lmdiag.text import shortened, truncated
 from lmdiag.types import BadInput
@@ -149,7 +149,7 @@ def encoding_of(content: bytes) -> str:
 def decoded(content: bytes, where: str) -> str:
     """Returns bytes as text: UTF-8, or UTF-16 with a byte-order mark; errors name the line."""
     try:
-        return content.decode(encoding_of(content))
+        return content.decode(encoding_of(content)).lstrip("\ufeff")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         problem = f"{where}:{line}: not UTF-8 (byte {error.start})"
@@ -209,6 +209,29 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 if line.count(b'":') > len(value) and (key := _repeated_key(line)):
                     raise BadInput(f"{where}: the key {key!r:.60} is there twice: rename one")
                 yield where, value
+
+
+def json_layout(path: Path) -> Literal["list", "lines", ""]:
+    """Returns whether a JSON file begins as a list of objects, or with an object in its line."""
+    with opened(path) as file:
+        start = file.read(1_000).removeprefix(b"\xef\xbb\xbf").lstrip()
+        if re.match(rb"\[\s*\{", start):
+            return "list"
+        file.seek(0)
+        line = file.readline(MAX_DOCUMENT).strip()
+        is_object = line.endswith(b"}") and start.startswith(b"{")
+        return "lines" if is_object and file.read(1_000).strip() else ""
+
+
+def read_json_list(path: Path) -> list[dict[str, Any]]:
+    """Returns the objects in the list of a JSON file; `BadInput` if there is anything else."""
+    content = read_bytes(path, MAX_DOCUMENT)
+    rows = parse_json(content, str(path))
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise BadInput(f"{path}: expected a list of objects, one for each row")
+    if key := _repeated_key(content):
+        raise BadInput(f"{path}: the key {key!r:.60} is there twice: rename one")
+    return rows
 
 
 def _repeated_key(line: bytes) -> str:

@@ -20,7 +20,16 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import diagnostics, files
 from lmdiag.excel_tables import excel_letters, excel_rows
 from lmdiag.files import MAX_CELL, check_size
-from lmdiag.text import column_like, csv_cell, first_few, shortened, suggest, visible
+from lmdiag.table_headers import KNOWN_NAMES
+from lmdiag.text import (
+    column_like,
+    csv_cell,
+    first_few,
+    folded,
+    shortened,
+    suggest,
+    visible,
+)
 from lmdiag.text_tables import text_rows
 from lmdiag.types import BadInput
 
@@ -35,8 +44,11 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".xlsx", ".jsonl", ".parquet")
 WRITTEN_SUFFIXES = (".csv", ".tsv", ".parquet")
 """Endings of the names of files that a table is written to."""
 
-MISSING = ("", "NA", "NaN", "nan")
-"""What stands for a missing value in files of text and of Excel."""
+MISSING = (
+    "", "NA", "NaN", "nan",
+    "#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!",
+)  # fmt: skip
+"""What stands for a missing value in files of text and of Excel, whose errors are such values."""
 
 TRUTH = {"True": 1, "False": 0, "TRUE": 1, "FALSE": 0, "true": 1, "false": 0}
 """How truth values are written in tables, and the numbers that they count as."""
@@ -52,6 +64,8 @@ _MARKS = {"line": ":", "row": ", row "}
 # types of the values of a table, whatever it was read from, and names of other ones
 _PLAIN = {str, bool, int, float, type(None)}
 _KINDS: dict[type, str] = {list: "a list", dict: "an object", bytes: "binary data"}
+# columns that are read where they are there, folded; see `Table.plain`
+_NEEDED = KNOWN_NAMES | {"rightcontext", "expected", "surprisal"}
 # keys of a region in the column `regions`; see docs/specification.md, section 1
 _REGION = {"number", "name", "start", "end"}
 
@@ -195,10 +209,26 @@ class Table:
     def plain(self) -> Table:
         """Returns the table with texts, numbers, truth values, and None for what is missing.
 
-        Dates and times become texts (ISO 8601). Columns of words and of regions may have lists.
-        `BadInput` names row and column of any other value.
+        Dates and times become texts (ISO 8601). Columns of words and of regions may have lists;
+        other columns of nothing but lists, objects and the like are left out. `BadInput` names row
+        and column of such a value in a text, or beside plain values.
         """
-        return self.having({name: self._plain(name) for name in self.rows})
+        made = {name: self._plain(name) for name in self.rows}
+        other = {name: self._wrong_kinds(name, values) for name, values in made.items()}
+        unread = []
+        for name, kinds in other.items():
+            n_filled = sum(value is not None for value in made[name])
+            if kinds and (len(kinds) < n_filled or folded(name) in _NEEDED):
+                row, kind = next(iter(kinds.items()))
+                remedy = "write one text, number or truth value in a cell, or leave the column out"
+                value = shortened(repr(made[name][row]), 40)
+                raise self.error(row, f"the column {name} has {kind}, {value}: {remedy}")
+            if kinds:
+                unread.append(name)
+        first = (f"{name} has {next(iter(other[name].values()))}" for name in unread)
+        notes = [shortened(f"columns: not read, since {', '.join(first)}", 300)] if unread else []
+        plain = {name: values for name, values in made.items() if name not in unread}
+        return self.having(plain, *notes, without=unread)
 
     def _plain(self, name: str) -> Sequence[Any]:
         """The plain values of a column; the column itself if they are."""
@@ -206,14 +236,17 @@ class Table:
         types = set(map(type, values))
         if types <= _PLAIN and (float not in types or all(value == value for value in values)):
             return values
-        plain = [_plain_value(value) for value in values]
-        for row, value in enumerate(plain):
-            if type(value) not in _PLAIN and not _is_list_of(name, value):
-                kind = _KINDS.get(type(value), f"a value of type {type(value).__name__}")
-                remedy = "write one text, number or truth value in a cell, or leave the column out"
-                problem = f"the column {name} has {kind}, {shortened(repr(value), 40)}"
-                raise self.error(row, f"{problem}: {remedy}")
-        return plain
+        return [_plain_value(value) for value in values]
+
+    def _wrong_kinds(self, name: str, values: Sequence[Any]) -> dict[int, str]:
+        """Row -> what its value is, where it is none of a table."""
+        if {*map(type, values)} <= _PLAIN:
+            return {}
+        return {
+            row: _KINDS.get(type(value), f"a value of type {type(value).__name__}")
+            for row, value in enumerate(values)
+            if type(value) not in _PLAIN and not _is_list_of(name, value)
+        }
 
     def labels(self, level: str) -> list[int | str]:
         """Returns a level of the index of the rows, see `row_index`."""
@@ -305,17 +338,19 @@ def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> Table:
         raise BadInput(f"{path}: --sheet is for Excel files: leave it out")
     if suffix == ".parquet":
         return Table.of(str(path), files.read_parquet(path).to_pydict()).plain()
-    if suffix == ".jsonl":
+    if suffix == ".json" and files.json_layout(path) != "lines":
+        return Table.of_rows(str(path), files.read_json_list(path)).plain()
+    if suffix in (".json", ".jsonl"):
         records = [*files.read_json_lines(path)]
         lines = [int(place.rpartition(":")[2]) for place, _ in records]
         index = row_index(lines, "line", below=lines)
         return Table.of_rows(str(path), [row for _, row in records], index).plain()
     unit = "row" if suffix == ".xlsx" else "line"
     place = f"{path}{_MARKS[unit]}"
-    filled, separator, notes = excel_rows(path, sheet) if suffix == ".xlsx" else text_rows(path)
-    if not filled:
+    found, separator, notes = excel_rows(path, sheet) if suffix == ".xlsx" else text_rows(path)
+    if not found:
         raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
-    (first, first_number, header), *rows = filled
+    (first, first_number, header), *rows = found
     repeated = [line for line, _, cells in rows if cells == header]
     has_numbers = any(map(_NUMBER, header))
     if has_numbers and (repeated or len({*header}) < len(header)):
@@ -328,12 +363,11 @@ def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> Table:
     for position, name in enumerate(header):
         texts = [cells[position] for _, _, cells in rows]
         distinct = {*texts}
-        if not name and position:
-            if any(texts):
-                value = shortened(next(filter(None, texts)), 40)
+        if not name.strip() and position:
+            if filled := [text for text in distinct if text.strip()]:
                 number = excel_letters(position + 1) if unit == "row" else position + 1
-                which = f"column {number}, with {value!r},"
-                raise BadInput(f"{place}{first}: {which} has no name: name it in the header")
+                which = f"{number}, with {shortened(min(filled), 40)!r}"
+                notes = (*notes, f"columns: column {which}, has no name and is not read")
             continue  # separators at the ends of all lines
         if name in columns:
             raise BadInput(f"{path}: the column {name} is there twice: rename one")
@@ -426,13 +460,14 @@ def written_text(value: Any) -> str:
 def read_memory(data: Any) -> Table:
     """Returns the rows of an object in memory.
 
-    It is a pandas DataFrame (its index is ignored), a `datasets.Dataset`, a pyarrow Table, a
-    mapping of column names to values, or an iterable of mappings, one per row.
+    It is a pandas DataFrame (an index without a name is ignored), a `datasets.Dataset`, a pyarrow
+    Table, a mapping of column names to values, or an iterable of mappings, one per row.
     """
     if type(data).__name__ in ("DatasetDict", "IterableDatasetDict"):
         splits = ", ".join(map(str, data))
         raise BadInput(f"{MEMORY}: a DatasetDict has splits ({splits}): give one, as data[SPLIT]")
     if hasattr(data, "iloc"):  # pandas: missing values become None
+        data = _with_index(data)
         names = [*map(str, data.columns)]
         if repeated := [name for name in names if names.count(name) > 1]:
             raise BadInput(f"{MEMORY}: the column {repeated[0]} is there twice: rename one")
@@ -455,6 +490,17 @@ def read_memory(data: Any) -> Table:
         lengths = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
         raise BadInput(f"{MEMORY}: the columns differ in length: {lengths}")
     return Table.of(MEMORY, columns).plain()
+
+
+def _with_index(data: Any) -> DataFrame:
+    """A DataFrame whose columns are also the levels of its index that have a name."""
+    data = data.to_frame() if hasattr(data, "to_frame") else data
+    if data.columns.nlevels > 1:
+        n = data.columns.nlevels
+        remedy = "give each column one name, as data.columns = data.columns.map('_'.join)"
+        raise BadInput(f"{MEMORY}: the names of the columns have {n} levels: {remedy}")
+    names = [name for name in data.index.names if name is not None and name not in data.columns]
+    return data.reset_index(level=names) if names else data
 
 
 def _plain_value(value: Any) -> Any:

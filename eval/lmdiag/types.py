@@ -343,7 +343,7 @@ class TableOptions(Options):
     """column with the position (from 1; from 0 by COLUMN:0) or the word of the critical word of a
     sentence, whose surprisal is then the response"""
     sheet: str = ""
-    """sheet of an Excel file: its name, or its number from 1 (default: the first with some text)"""
+    """sheet of an Excel file: its name, or its number from 1 (default: the first with a table)"""
     keep_case: bool = False
     """count responses that differ in letter case as different words, and ask them so"""
 

@@ -1,5 +1,8 @@
 """Tables of users in all their forms: read alike, or refused with file, line and remedy."""
 
+import csv
+import re
+
 import openpyxl
 import pandas as pd
 import pytest
@@ -12,6 +15,7 @@ from lmdiag import stimuli
 from lmdiag.analysis.human import read_human
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.report.designs import designs_of
+from lmdiag.stimuli.dataset import read_file
 from lmdiag.stimuli.design import design_of
 from lmdiag.table_files import as_frame, read_table
 from lmdiag.types import BadInput, DesignOptions
@@ -62,26 +66,71 @@ def test_one_sheet_is_read_and_a_merged_cell_in_all_its_rows(tmp_path):
         read_table(path, sheet="three")
 
 
-PCIBEX = """# Results on Friday
-# 1. Reception time.
-# 2. Item.
-# 3. Value.
-17,1,a%2C b
-# 3. Word.
-17,1,The
-"""
+TEXTS = ['A man, who "slept".', "Er sagt: ja; so.", "'t is - so."]
+KNOWN = pd.DataFrame({
+    "item": ["01", "1.1", "1.10"], "bed": [*"xyx"], "sentence": TEXTS, "rt": ["0.5", "1.25", "20"],
+})  # fmt: skip
+LINES = KNOWN.to_csv(index=False)
+TABS = KNOWN.to_csv(index=False, sep="\t")
+UNKNOWN = LINES.replace("item,", "Nr,", 1).replace("sentence", "Satz", 1)
+QUOTED = KNOWN.to_csv(sep=" ", quoting=csv.QUOTE_ALL).removeprefix('"" ')
+LITERAL = KNOWN.to_csv(index=False, sep="\t", quoting=csv.QUOTE_NONE, quotechar="")
+R_NAMES = "".join(
+    f"{i}\t{line}\n" if i else f"{line}\n" for i, line in enumerate(LITERAL.splitlines())
+)
+COLUMNS = "".join(f"# {i}. {name}.\n" for i, name in enumerate(KNOWN, start=2))
+PCIBEX = "# Results on Friday\n# 1. Time.\n# 2. Comments.\n17,NULL\n" + COLUMNS + "".join(
+    "17," + ",".join(cell.replace(",", "%2C") for cell in row) + "\n" for row in KNOWN.to_numpy()
+)  # fmt: skip
+QUALTRICS = LINES.replace("rt\n", 'rt\nNo.,Bed.,"Read\n\nthis",ms\n' + ",".join(
+    f'"{{""ImportId"":""{name}""}}"' for name in KNOWN) + "\n", 1)  # fmt: skip
+
+LAYOUTS = {
+    "comma": (".csv", LINES, ()),
+    "semicolon": (".csv", KNOWN.assign(rt=["0,5", "1,25", "20"]).to_csv(index=False, sep=";"), ()),
+    "bar": (".txt", KNOWN.to_csv(index=False, sep="|"), ()),
+    "byte-order marks": (".csv", f"\ufeff\ufeff{LINES}", ()),
+    "line ends of old Macs": (".txt", TABS.replace("\n", "\r"), ()),
+    "sep=": (".csv", "sep=|\n" + KNOWN.to_csv(index=False, sep="|"), ("separator: line 1 is p",)),
+    "comments": (".csv", f"# made by X\n\n{LINES}", ("comments: lines above line 3 are",)),
+    "title": (".csv", f"My items, new\n{UNKNOWN}", ("title: line 1 is passed over, 'My items",)),
+    "lines about the file": (".csv", f"By:,X,,\n,,,\nOn:,Monday,,\n{UNKNOWN}",
+                             ("title: lines 1, 3 are passed over, 'By:, X, On:, Monday'",)),
+    "two headers": (".csv", f"Design,,Text,\n{UNKNOWN}", ("title: line 1 is passed over",)),
+    "Qualtrics": (".csv", QUALTRICS, ("header: lines 4, 5 are passed over, 'No., Bed.",)),
+    "notes": (".csv", f"{LINES}\nSource: X\n", ("below: line 6 is passed over, 'Source: X'",)),
+    "end of Gorilla": (".csv", f"{LINES}END OF FILE,,,\n", ("below: line 5 is passed over",)),
+    "no name": (".csv", LINES.replace("\n", ",\n").replace("20,", "20,odd"),
+                ("columns: column 5, with 'odd', has no name and is not read",)),
+    "blanks at ends": (".csv", LINES.replace("\n", ", ,\n"), ()),
+    "write.csv": (".csv", KNOWN.to_csv(quoting=csv.QUOTE_ALL), ()),
+    "write.table": (".txt", QUOTED.replace('""', '\\"'), ("row names: the first cell of each",)),
+    "write.table in tabs": (".txt", QUOTED.replace('" "', '"\t"').replace('""', '\\"'),
+                            ("row names: the first cell of each",)),
+    "write.table without quotes": (".txt", R_NAMES, ("row names: the first cell of each",)),
+    "tabs, names that are not known": (".txt", LITERAL.replace("sentence", "Satz"), ()),
+    "line of E-Prime": (".txt", f"C:\\a.edat2\n{TABS}", ("title: line 1 is passed over, 'C:",)),
+    "PCIbex": (".csv", PCIBEX, ("comments: they name the columns",)),
+    "PCIbex in Excel": (".csv", re.sub("(#.*)", r'"\1",,', PCIBEX), ("comments: they name the",)),
+    "JSON lines": (".json", KNOWN.to_json(orient="records", lines=True), ()),
+    "JSON": (".json", KNOWN.assign(keys=[[1]] * 3).to_json(orient="records"),
+             ("columns: not read, since keys has a list",)),
+}  # fmt: skip
+"""How the same table is written -> ending and content of the file, starts of the notes."""
 
 
-def test_lines_above_the_header_are_passed_over(tmp_path):
-    for above, note in (("# made by X\n\n", "comments: "), ("My items,,,\n", "title: line 1 ")):
-        table = read_table(written(tmp_path, ".csv", above + PLAIN))
-        assert [*table.columns["dose"]] == ["0.5", "1.25", "2"]
-        assert table.notes[0].startswith(note)
-        assert table.where(0) == f"{table.name}:{above.count(chr(10)) + 2}"
-    table = read_table(written(tmp_path, ".csv", PCIBEX))
-    assert [*table.columns] == ["Reception time", "Item", "Value", "Word"]
-    assert [table.columns[name][1] for name in ("Value", "Word")] == ["", "The"]
-    assert (table.columns["Value"][0], table.where(1)) == ("a, b", f"{table.name}:7")
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_all_layouts_of_a_table_have_its_values(tmp_path, layout):
+    suffix, content, notes = LAYOUTS[layout]
+    table = read_file(written(tmp_path, suffix, content))
+    columns = {name: values for name, values in table.columns.items() if "".join(values).strip()}
+    n_above = len(table) - len(KNOWN)  # a row of another kind of PCIbex
+    values = [column[n_above:] for column in columns.values()][-len(KNOWN.columns) :]
+    if "Comments" in columns:
+        values = [columns[name][n_above:] for name in KNOWN]
+    assert values == KNOWN.T.to_numpy().tolist()
+    for note, start in zip(table.notes, notes, strict=True):
+        assert note.startswith(start)
 
 
 def test_quotes_in_tab_separated_words_are_characters(tmp_path):

@@ -51,9 +51,9 @@ def read_file(path: Path, sheet: str = "", *, raw: bool = False) -> Table:
     """
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
-        remedy = f"give a directory or a file ending in {', '.join(_SUFFIXES)}"
+        remedy = f"give a directory or a file ending in {', '.join(_SUFFIXES)}; save others as csv"
         raise BadInput(f"{path} cannot be read as data: {remedy}")
-    if suffix == ".json":
+    if suffix == ".json" and not files.json_layout(path):
         return suite_rows(files.read_json(path), str(path), path.stem)
     if suffix == _TEXT and (extended_task(path.name) or not is_text_table(path)):
         lines = files.read_text(path).removesuffix("\n").split("\n")
@@ -200,8 +200,9 @@ def _task_of(data: str, path: Path) -> str:
         if task := extended_task(path.name) or (path.stem if is_text_table(path) else ""):
             return task
         sets = ", ".join(f"{name}{_TEXT}" for name in EXTENDED_SETS.values())
-        problem = f"is not known by its name: a text file holds an extended set ({sets})"
-        raise BadInput(f"{data} {problem}; give rows of your own below a line that names columns")
+        problem = f"is no table, and no extended set, which is known by its name ({sets})"
+        remedy = "give rows below a line that names columns, with tabs between (in R: write.csv)"
+        raise BadInput(f"{data} {problem}: {remedy}")
     task = path.stem
     built_in = diagnostics.built_in()
     if path.suffix.lower() in _SUFFIXES and task not in (*built_in, VERBS):

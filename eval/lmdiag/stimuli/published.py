@@ -87,8 +87,8 @@ def suite_rows(value: Any, name: str, stem: str) -> Table:
     `BadInput`, which names file, item, condition and field.
     """
     if not isinstance(value, Mapping) or "items" not in value:
-        rule = "one has `items` and `predictions` as SyntaxGym's have; save rows of other forms"
-        raise BadInput(f"{name} is not a test suite: {rule} as JSON lines (.jsonl)")
+        rule = "one has `items` and `predictions` as SyntaxGym's have; save other rows as a list"
+        raise BadInput(f"{name} is not a test suite: {rule} of objects or as JSON lines (.jsonl)")
     try:
         suite = _Suite.model_validate(value)
     except ValidationError as error:
