@@ -263,7 +263,7 @@ def test_dates_and_numbers_of_any_library_are_read(tmp_path, monkeypatch):
         rows = [row | {"note": value} for row in TABLE]
         for data in (rows, pd.DataFrame(rows), written(rows, ".parquet")):
             assert stimuli.load(data).columns()["note"] == [plain] * 8
-    with pytest.raises(BadInput, match="rows:1: the column surprisal: '2026-01-02T00:00:00' is"):
+    with pytest.raises(BadInput, match="rows:1: the column surprisal: '2026-01-02' is"):
         lmdiag.analyse(pd.DataFrame(TABLE).assign(surprisal=pd.Timestamp("2026-01-02")))
     table = pa.Table.from_pandas(pd.DataFrame(TABLE).astype({"surprisal": "category"}))
     expected = [row["surprisal"] for row in TABLE]

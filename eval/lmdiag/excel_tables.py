@@ -13,7 +13,7 @@ from typing import Any
 from lmdiag import files
 from lmdiag.files import MAX_CELL, MAX_TABLE, check_size
 from lmdiag.table_headers import Rows, TextRow, below_titles
-from lmdiag.text import shortened, suggest
+from lmdiag.text import date_text, shortened, suggest
 from lmdiag.types import BadInput
 
 _MAX_ROW = 4 * MAX_CELL  # bytes of a row of an Excel file, unpacked
@@ -176,4 +176,4 @@ def excel_text(cell: Any) -> str:
         return "" if cell is None else str(cell).upper()
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
-    return cell.isoformat() if hasattr(cell, "isoformat") else str(cell)
+    return date_text(cell) if hasattr(cell, "isoformat") else str(cell)

@@ -24,6 +24,7 @@ from lmdiag.table_headers import KNOWN_NAMES
 from lmdiag.text import (
     column_like,
     csv_cell,
+    date_text,
     first_few,
     folded,
     shortened,
@@ -509,7 +510,7 @@ def _plain_value(value: Any) -> Any:
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, date | time | timedelta):
-        return str(value) if isinstance(value, timedelta) else value.isoformat()
+        return str(value) if isinstance(value, timedelta) else date_text(value)
     if isinstance(value, Number) and not isinstance(value, complex | int):
         number = float(value)  # type: ignore[arg-type]
         return number if number == number else None

@@ -117,6 +117,16 @@ def csv_cell(value: Any) -> Any:
     return f"'{value}" if is_formula and not _NUMBER.fullmatch(value) else value
 
 
+def date_text(value: Any) -> str:
+    """Returns a date or a time as text (ISO 8601); of midnight, as Excel stores dates, the date.
+
+    >>> from datetime import datetime
+    >>> date_text(datetime(2026, 1, 2)), date_text(datetime(2026, 1, 2, 9, 30))
+    ('2026-01-02', '2026-01-02T09:30:00')
+    """
+    return str(value.isoformat()).removesuffix("T00:00:00")
+
+
 def shortened(text: object, most: int = 100) -> str:
     """Returns the text on one line of at most `most` characters, all of them visible."""
     # `visible` makes a text longer: cut it before (to bound the work) and after.

@@ -157,6 +157,27 @@ def test_whole_numbers_that_identify_have_no_fraction(reader, kind, name, tmp_pa
     assert sorted(names) == [*"123456"]
 
 
+def test_items_and_groups_are_told_apart_as_they_are_written():
+    """In the design, in tests over items, and in mixed models."""
+    names = [*IDENTIFIERS, "1.0", "TRUE", "True", "true"]
+    cells = [(n, subject, level) for n in names for subject in ("01", "1") for level in "ab"]
+    table = pd.DataFrame(cells, columns=["item", "subject", "cond"])
+    table["rt"] = [n * 7 % 13 + len(name) for n, (name, *_) in enumerate(cells)]
+    analysis = analyse_rows(table, formula="rt ~ cond + (1 | item) + (1 | subject)")
+    assert analysis.effects["n"].tolist() == [len(names)]
+    assert analysis.mixed[""].groups == {"item": len(names), "subject": 2}
+    table["sentence"] = [f"Dog {n // 4} {n} {cell[2]} sat." for n, cell in enumerate(cells)]
+    assert design_of(stimuli.load(table[["item", "cond", "sentence"]])).n_items == len(names)
+
+
+@readers
+@pytest.mark.parametrize("name", ["comma.csv", "book.xlsx", "table.parquet"])
+def test_dates_that_identify_are_written_alike_in_all_formats(reader, name, tmp_path):
+    dates = pd.date_range("2026-01-02", periods=6)
+    path = written(reader, tmp_path, name, **{next(iter(READERS[reader])): dates})
+    assert sorted(row[0] for row in reader(path)) == [f"2026-01-0{n}" for n in range(2, 8)]
+
+
 @readers
 def test_a_filter_keeps_rows_as_they_are(reader, tmp_path):
     for condition in ("kind=exp", "KIND!=filler", "kind=exp,other"):

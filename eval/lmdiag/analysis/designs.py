@@ -25,7 +25,7 @@ from lmdiag.measures import CRITICAL
 from lmdiag.presentable import Presentable
 from lmdiag.stimuli.column_warnings import NO_CONDITION, warnings_of, why_no_conditions
 from lmdiag.stimuli.conditions import Uses, uses_of
-from lmdiag.stimuli.levels import level_texts
+from lmdiag.stimuli.levels import item_texts, level_texts
 from lmdiag.stimuli.shown import read_lines
 from lmdiag.text import DATA_SUFFIX, column_like, in_order, visible
 from lmdiag.types import BadInput, Coding
@@ -327,7 +327,7 @@ def _means_of_models(
     if single := [name for name, of in zip(names, levels, strict=True) if len(of) < 2]:
         raise BadInput(f"the column {single[0]} has fewer than two levels")
     cells = MultiIndex.from_product(levels, names=names)
-    keys = factors.astype(object).assign(**{"": level_texts(table["item"])})[["", *names]]
+    keys = factors.astype(object).assign(**{"": item_texts(table["item"])})[["", *names]]
     means = {}
     for model, model_rows in table.groupby("model", sort=False):
         of_rows = [values for _, values in keys.loc[model_rows.index].items()]
@@ -391,7 +391,7 @@ def _differences(scores: _Groups, models: Sequence[str]) -> _Groups:
 
 def _tests_by_level(scores: _Groups, table: DataFrame, by: str, factors: DataFrame) -> DataFrame:
     """The effects by a factor between items; `BadInput` if an item has several of its levels."""
-    levels = factors[by].groupby(level_texts(table["item"]))
+    levels = factors[by].groupby(item_texts(table["item"]))
     several = levels.nunique() > 1
     if several.any():
         raise BadInput(
@@ -409,7 +409,10 @@ def _mixed_models(
     texts = {name: level_texts(table[name]) for name in table.columns}
     numbers = {name: to_numeric(column, errors="coerce") for name, column in texts.items()}
     typed = {x: numbers[x] if numbers[x].count() == texts[x].count() else texts[x] for x in texts}
-    rows_of_all = DataFrame(typed | dict(factors.items()), table.index)
+    groups_of = {
+        name: item_texts(table[name]) for name in grouping_columns(formula) if name in table
+    }
+    rows_of_all = DataFrame(typed | dict(factors.items()) | groups_of, table.index)
     is_one = re.search(r"(?<!\w)model(?!\w)", formula)
     groups = [("", rows_of_all)] if is_one else rows_of_all.groupby(table["model"], sort=False)
     return {str(model): fit_mixed(formula, part, coding=coding) for model, part in groups}

@@ -18,7 +18,7 @@ from lmdiag.stimuli.column_warnings import warnings_of, why_no_conditions
 from lmdiag.stimuli.conditions import NO_CONDITIONS, Uses, uses_of
 from lmdiag.stimuli.forms import may_count_from_zero, position_readings
 from lmdiag.stimuli.kinds import MOST_LABELS, values_of
-from lmdiag.stimuli.levels import joined_texts, level_texts
+from lmdiag.stimuli.levels import item_texts, joined_texts
 from lmdiag.stimuli.names import TEXT_COLUMNS
 from lmdiag.stimuli.names import named as named_columns
 from lmdiag.stimuli.proposals import critical_options
@@ -162,7 +162,7 @@ def item_columns(options: DesignOptions, columns: Collection[str]) -> list[str]:
 
 def joined_items(columns: DataFrame) -> Series:
     """Returns the item of each row: the values of some columns, joined by blanks; NaN for none."""
-    texts = columns.apply(level_texts)
+    texts = columns.apply(item_texts)
     if texts.shape[1] == 1:
         return texts.iloc[:, 0]
     return joined_texts(texts).where(texts.notna().all(axis=1))

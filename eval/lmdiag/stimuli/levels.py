@@ -10,7 +10,7 @@ import numpy as np
 
 from lmdiag.stimuli.kinds import Distinct, distinct_values, values_of
 from lmdiag.stimuli.names import TEXT_COLUMNS
-from lmdiag.table_files import coded_texts
+from lmdiag.table_files import as_texts, coded_texts
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -38,6 +38,12 @@ def level_texts(column: Series) -> Series:
     codes, texts = coded_texts(column)
     levels = [_as_level(text) or np.nan for text in texts]
     return Series([*levels, np.nan], dtype=object).take(codes).set_axis(column.index)
+
+
+def item_texts(column: Series) -> Series:
+    """Returns names of items as texts, as they are written; what is missing is NaN."""
+    texts = as_texts(column)
+    return texts.mask(texts == "")
 
 
 def _level_values(column: Series) -> Distinct:
@@ -76,7 +82,7 @@ class ItemLevels:
     ) -> ItemLevels:
         """Returns the levels of some columns of a table, and the texts of others."""
         columns = {name: _level_values(table[name]) for name in names}
-        items = _level_values(table["item"])
+        items = values_of(table["item"])
         if not texts:
             return cls(items, columns)
         joined = joined_texts(table[[*texts]])
