@@ -15,7 +15,7 @@ from datetime import date, time, timedelta
 from functools import cached_property
 from numbers import Number
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from lmdiag import diagnostics, files
 from lmdiag.excel_tables import excel_letters, excel_rows
@@ -27,12 +27,13 @@ from lmdiag.text import (
     date_text,
     first_few,
     folded,
+    from_csv_cell,
     shortened,
     suggest,
     visible,
 )
 from lmdiag.text_tables import text_rows
-from lmdiag.types import BadInput
+from lmdiag.types import BadInput, WordState
 
 if TYPE_CHECKING:
     import numpy as np
@@ -327,7 +328,8 @@ def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> Table:
 
     Values of text and Excel files are texts; rows without any are left out. NA, NaN and nan are
     None, unless the values are asked for as they are written (`raw`). Where a semicolon separates
-    the fields, numbers with a decimal comma get a point.
+    the fields, numbers with a decimal comma get a point. In tables that lmdiag wrote, texts are
+    those that were written, also NA, with a line break, or with a sign of formulas in front.
 
     Args:
         path: of the file.
@@ -361,6 +363,7 @@ def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> Table:
     if repeated:
         raise BadInput(f"{place}{repeated[0]}: the header is there again: remove this line")
     columns: dict[str, Sequence[Any]] = {}
+    is_own = _is_own(header, [cells for _, _, cells in rows])
     for position, name in enumerate(header):
         texts = [cells[position] for _, _, cells in rows]
         distinct = {*texts}
@@ -372,13 +375,25 @@ def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> Table:
             continue  # separators at the ends of all lines
         if name in columns:
             raise BadInput(f"{path}: the column {name} is there twice: rename one")
+        if is_own:
+            cell_of = {text: from_csv_cell(text) or None for text in distinct}
+            columns[from_csv_cell(name)] = [*map(cell_of.__getitem__, texts)]
+            continue
         if separator == ";" and all(_DECIMAL_COMMA(text) for text in distinct - {*MISSING}):
             texts = [text.replace(",", ".") for text in texts]
         has_missing = not raw and not distinct.isdisjoint(MISSING[1:])
         columns[name] = [None if x in MISSING[1:] else x for x in texts] if has_missing else texts
     lines = [line for line, _, _ in rows]
     index = row_index(lines, unit, below=[number - first_number for _, number, _ in rows])
-    return Table.of(str(path), columns, index, notes=notes, is_text=True)
+    return Table.of(str(path), columns, index, notes=notes, is_text=not is_own)
+
+
+def _is_own(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether lmdiag wrote a table: answers of a model, and whether they have a probability."""
+    if not {"model", "surprisal", "state"} <= {*header}:
+        return False
+    position = header.index("state")
+    return {cells[position] for cells in rows} <= {"", *get_args(WordState)}
 
 
 def as_frame(table: Table, *, raw: bool = False) -> DataFrame:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 # Unicode categories of invisible characters: controls, direction marks, surrogates, unassigned.
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_SPELLED_OUT = re.compile("⟨U\\+([0-9A-F]{4,6})⟩")
 _JOINERS = "\u200c\u200d"  # formatting characters that the spelling of some scripts needs
 _FORMULA = tuple("=+-@＝＋－＠")  # a spreadsheet takes them for the start of a formula
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -108,13 +109,24 @@ def in_order(texts: Iterable[str]) -> tuple[str, ...]:
 def csv_cell(value: Any) -> Any:
     """Returns a value that no spreadsheet takes for a formula.
 
-    A text that begins with `=`, `+`, `-` or `@` gets an apostrophe in front, unless it is a number.
+    A text that begins with `=`, `+`, `-` or `@` gets an apostrophe in front, unless it is a number;
+    so does one that has apostrophes there already, since `from_csv_cell` takes one away.
 
     >>> csv_cell("=1+1"), csv_cell("-0.5"), csv_cell(-0.5)
     ("'=1+1", '-0.5', -0.5)
     """
-    is_formula = isinstance(value, str) and value.lstrip().startswith(_FORMULA)
+    is_formula = isinstance(value, str) and value.lstrip().lstrip("'").startswith(_FORMULA)
     return f"'{value}" if is_formula and not _NUMBER.fullmatch(value) else value
+
+
+def from_csv_cell(text: str) -> str:
+    """Returns the text of a cell that `csv_cell` and `visible` wrote.
+
+    >>> from_csv_cell(csv_cell("=1+1")), from_csv_cell(visible("a\\nb")), from_csv_cell("-0.5")
+    ('=1+1', 'a\\nb', '-0.5')
+    """
+    plain = text[1:] if text[:1] == "'" and csv_cell(text[1:]) == text else text
+    return _SPELLED_OUT.sub(lambda match: chr(int(match[1], 16)), plain)
 
 
 def date_text(value: Any) -> str:

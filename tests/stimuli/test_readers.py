@@ -426,6 +426,20 @@ def test_how_often_a_word_was_given_is_no_condition():
     assert design.rows == ["item 1: a [c]"]
 
 
+def test_what_lmdiag_measured_is_no_condition_of_its_tables():
+    """How often a word was given, and its tokens; a row of a region is no text."""
+    columns = ("item", "context", "target", "count", "cloze", "surprisal", "n_tokens")
+    words = [(n, f"Dog {n} saw a", x, k, k / 3, n + k / 2, k) for n in range(8)
+             for x, k in (("cat", 2), ("hut", 1))]  # fmt: skip
+    table = pd.DataFrame(words, columns=columns)
+    design = design_of(stimuli.load(table))
+    assert design.levels == {}
+    assert design.others["count"] == design.others["n_tokens"] == "measure, not a condition"
+    parts = table[["item", "surprisal"]].assign(sentence="A b.", number=1, start=0, state="scored")
+    with pytest.raises(BadInput, match="a row is a region or a word of `lmdiag items --per`"):
+        stimuli.load(parts, allow_duplicates=True)
+
+
 def test_words_that_continue_most_sentences_are_not_left_out():
     """One fragment may have the word in it, and contexts may stand before the fragments."""
     rows = {"sentence": ["He gave the boy", "A dog", "She saw", "They sold"]}

@@ -17,7 +17,7 @@ from lmdiag.analysis.procedures import Procedure
 from lmdiag.report.designs import designs_of
 from lmdiag.stimuli.dataset import read_file
 from lmdiag.stimuli.design import design_of
-from lmdiag.table_files import as_frame, read_table
+from lmdiag.table_files import WRITTEN_SUFFIXES, as_frame, read_table, write_table
 from lmdiag.types import BadInput, DesignOptions
 
 FRAME = pd.DataFrame({
@@ -43,6 +43,22 @@ def written(folder, suffix, content):
 def test_commas_are_decimal_where_semicolons_separate_the_fields(tmp_path, separator, values):
     text = '"a";"n"\n"x";"1,5"\n"y";"2"\n'.replace(";", separator)
     assert read_table(written(tmp_path, ".csv", text)).columns["n"] == values
+
+
+@pytest.mark.parametrize("suffix", WRITTEN_SUFFIXES)
+def test_tables_that_lmdiag_wrote_are_read_with_the_texts_that_were_written(tmp_path, suffix):
+    """Those of other programs are read as they are, where NA is a missing value."""
+    texts = ["=a", "'=a", "NA", "''-x", "-0.5", "+b", "'s", "nan", "1.10", "a\nb", "a\u00adb"]
+    answers = {"model": "m", "surprisal": 1.5, "state": "scored"}
+    frame = pd.DataFrame({"item": texts, "=n": texts[::-1], "list": None, **answers})
+    path = tmp_path / f"own{suffix}"
+    write_table(frame, path)
+    columns = as_frame(read_table(path)).to_dict("list")
+    assert (columns["item"], columns["=n"], columns["state"][0]) == (texts, texts[::-1], "scored")
+    assert [*map(float, columns["surprisal"])] == [1.5] * len(texts)
+    write_table(frame.drop(columns="state"), path)
+    if suffix != ".parquet":
+        assert read_table(path).columns["item"][:3] == ["'=a", "''=a", None]
 
 
 def two_sheets(path):

@@ -36,6 +36,9 @@ NO_CONDITIONS = {column.name for column in (*CORE, *SENTENCES)} - {"condition", 
 NO_CONDITIONS |= {"regions", "formulas", "gap_spaces"}
 """Columns that are conditions only where they are named."""
 
+_MEASURES = {"count": "cloze", "n_tokens": "surprisal"}
+"""Numbers that lmdiag writes -> the column beside which they are measures of a row."""
+
 # a level with so many rows or fewer, and less than this share of another's, may be misspelt
 RARE, SHARE = 3, 0.25
 
@@ -226,6 +229,8 @@ class _Finder:
         is_few = len(values.levels) <= MOST_LABELS
         if is_named(name, "reader") and not (is_few and (self.has_texts or name != self.reader)):
             return "reader"
+        if _MEASURES.get(name) in self.columns:
+            return "measure, not a condition"
         if names_measures(values.levels):
             return "names of measures: choose one by --filter"
         if not self.has_texts and is_outcome(name):

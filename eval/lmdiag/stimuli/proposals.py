@@ -37,6 +37,7 @@ _CRITICAL_POSITION = re.compile(
 ).search
 _SENTENCE = re.compile(r"sentence|sent\b|satz|stimul|phrase|oracion|phrase|text").search
 _LETTER = re.compile(r"[^\W\d]").search
+_PARTS = {"number", "start", "surprisal", "state"}  # of a text, as lmdiag writes them
 _SHORT = 3  # letters of articles and prepositions
 _SAMPLE = 60  # rows whose texts are compared
 _FIRST_COLUMNS = 12  # columns whose texts are compared with those of all others
@@ -137,6 +138,9 @@ def _own_names(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
 def check_layout(table: Table) -> None:
     """Raises `UnknownLayout` for a table in which no column has texts and something is known."""
     columns = table.columns
+    if columns.keys() >= _PARTS:
+        what = "a row is a region or a word of `lmdiag items --per`, which `lmdiag analyse` reads"
+        raise BadInput(f"{table.name}: {what}; `lmdiag items` without it writes a row per text")
     form = table.form or form_of(columns, table.chosen & {*columns})
     has_words = {"context", "target"} <= columns.keys()
     if form == "sentences" and "target" not in columns and "sentence" in columns:
