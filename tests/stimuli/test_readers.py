@@ -550,6 +550,28 @@ def test_a_column_that_groups_related_texts_is_the_item(group, name):
     assert [*design.levels.values()] == [{"man": 8, "stone": 8}]
 
 
+def test_numbers_of_items_that_begin_anew_are_found_though_texts_share_articles():
+    nouns = [
+        "baker",
+        "sailor",
+        "teacher",
+        "doctor",
+        "painter",
+        "driver",
+        "farmer",
+        "nurse",
+        "lawyer",
+    ]
+    rows = pd.DataFrame(
+        {"study": n // 3, "item": n % 3, "when": when, "sentence": f"{when} the {noun} slept here."}
+        for n, noun in enumerate(nouns)
+        for when in ("Today", "Yesterday")
+    )
+    design = design_of(stimuli.load(rows))
+    assert [*design.levels] == ["when"]
+    assert any("give --item study item" in warning for warning in design.warnings)
+
+
 def test_a_factor_that_is_called_context_is_named_as_in_the_file():
     rows = {
         "item": [n // 2 for n in range(16)],

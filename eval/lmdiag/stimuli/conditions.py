@@ -6,9 +6,11 @@ with another row of it. All is computed on the numbers (codes) of the values.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -183,6 +185,21 @@ def _never(table: DataFrame) -> set[str]:
     return {name for name in NO_CONDITIONS if partner.get(name, name) in table}
 
 
+def _frequent_words(items: Sequence[Mapping[int, Sequence[frozenset[str]]]]) -> frozenset[str]:
+    """The words that texts of more than half of the items have."""
+    n_items: Counter[str] = Counter()
+    for by_level in items:
+        n_items.update(frozenset().union(*chain(*by_level.values())))
+    return frozenset(word for word, n in n_items.items() if 2 * n > len(items))
+
+
+def _own_overlap(first: frozenset[str], second: frozenset[str], frequent: frozenset[str]) -> float:
+    """The overlap of two texts without frequent words, unless they have no others."""
+    if first <= frequent or second <= frequent:
+        return overlap(first, second)
+    return overlap(first - frequent, second - frequent)
+
+
 class _Finder:
     """The columns of a table, their candidates, and why some are not conditions."""
 
@@ -350,19 +367,26 @@ class _Finder:
         return [name for name in found if name not in self.reasons]
 
     def _has_unrelated_texts(self, name: str, texts: Sequence[str]) -> bool:
-        """Whether most items have texts with few words in common at two levels of a column."""
+        """Whether most items have texts with few words in common at two levels of a column.
+
+        Words of more than half of the items, as articles, say nothing of an item.
+        """
         codes = self.columns[name].codes
         order = np.argsort(self.items, kind="stable")
         starts = np.flatnonzero(np.diff(self.items[order], prepend=-2))
-        shares = []
+        items: list[dict[int, list[frozenset[str]]]] = []
         for rows in np.split(order, starts[1:])[:: max(1, len(starts) // _SAMPLE)]:
             by_level: dict[int, list[frozenset[str]]] = {}
             for row in rows[:24]:
                 if codes[row] >= 0:
                     by_level.setdefault(int(codes[row]), []).append(words_of(texts[row]))
+            items.append(by_level)
+        frequent = _frequent_words(items) if len(items) > 2 else frozenset()
+        shares = []
+        for by_level in items:
             first, *others = [*by_level.values()] or [[]]
             if others:
-                shares.append(max(overlap(a, b) for a in first for b in others[0]))
+                shares.append(max(_own_overlap(a, b, frequent) for a in first for b in others[0]))
         return bool(shares) and float(np.median(shares)) < RELATED
 
     def _without_lists(self, found: Sequence[str]) -> list[str]:
