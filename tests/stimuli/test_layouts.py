@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -141,6 +142,13 @@ REFUSED = {
     "not one's own": (PAIR | {"UID": ["x"]}, {"columns": "nothing"}, "write NAME=COLUMN"),
     "both are item": ({"Item": [1], "ITEM": [1], "sentence": ["A."]}, {}, "--columns item=Item or"),
     "brackets": ({"sentence": ["A [b].", "C [d]."]}, {}, "brackets stand in every sentence"),
+    "mark of a bad sentence": (TEXT | {"sentence": ["A b.", "*C d."]}, {},
+                               r"row 2: .* begins with '\*', as bad sentences often do"),
+    "name of a variable": ({"sentence": ["The $NOM_PRONOUN ran.", "A $NOM_PRONOUN sat."]}, {},
+                           r"has a blank in it, '\$NOM_PRONOUN'"),
+    "no contrast": (TEXT | {"good": [1, 0]}, {}, "no contrast: say which rows are good by --good"),
+    "two good rows": (TEXT | {"good": [1, 1], "contrast": ["a", "a"]}, {},
+                      "at least one bad: name further columns by --contrast"),
     "carets": ({"sentence": ["A ^ b.", "C ^ d."]}, {}, r"give --separator '\^' if it div"),
     "ellipsis": ({"context": ["It is...", "A…"], "target": ["x", "y"]}, {}, "context ends in an"),
     "misspelt region": ({"Region01": ["A"], "Regon02": ["b."], "Region03": ["c."]}, {},
@@ -391,6 +399,38 @@ def test_levels_of_several_parts_and_fillers_are_named(tmp_path):
         "kind has 1 row 'filler', in items of their own: --filter 'kind!=filler' leaves them out"
         in warnings
     )
+
+
+JUDGED = {
+    "--good acceptability=1 --contrast item": ("item", "acceptability", ["1", "0", "0"]),
+    "--good judgment= --contrast item": ("item", "judgment", ["", "*", "??"]),
+    "--good status=ok --contrast item": ("pair", "status", ["ok", "*"]),
+    "--good grammatical=true --contrast item": ("item", "grammatical", ["TRUE", "FALSE"]),
+    "--good 'is it ok=yes' --contrast item kind": ("item", "is it ok", ["yes", "no"]),
+    "": ("item", "negated", ["yes", "no"]),
+}
+"""Options that compare rows -> columns of the items and of their judgments, and the judgments."""
+
+
+@pytest.mark.parametrize("options", JUDGED)
+def test_judgments_of_sentences_are_named_with_what_compares_them(tmp_path, command, options):
+    item, judgment, levels = JUDGED[options]
+    kinds = ("sg", "pl") if options.endswith("kind") else ("sg",)
+    rows = [
+        {item: f"i{n}", judgment: level, "kind": kind, "sentence": f"The {noun} {kind} {n} is {m}."}
+        for n, noun in enumerate(("baker", "pilot", "singer"))
+        for kind in kinds
+        for m, level in enumerate(levels)
+    ]
+    path = tmp_path / "own.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    out = command("check", path)[1]
+    assert ("compares good and bad rows" in out) == bool(options)
+    if options:
+        assert f"or          {options} compares good and bad rows" in out
+        read = command("check", path, *shlex.split(options))[1]
+        assert f"compared    {3 * len(kinds)} contrasts of good and bad rows" in read
+        assert "items       3" in read
 
 
 def test_a_target_and_a_critical_word_that_are_not_read_are_named():

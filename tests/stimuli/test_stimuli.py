@@ -231,7 +231,11 @@ MISTAKES = [
     ("two,0", " two,0", "own.csv:3: the column target has a space"),
     (",0,", ",1,", "own.csv:2: the column contrast: 'c1' has 2 good and 0 bad rows"),
     ("0,c1", "0,c2", "'c1' has 1 good and 0 bad rows, it needs exactly one good and"),
-    ("contrast", "pair", "own.csv: there is a column good but no contrast: give both, or leave"),
+    (
+        "contrast",
+        "pair",
+        "own.csv: there is a column good but no contrast: say which rows are",
+    ),
     ("y,One and", "y,One ____ and", "own.csv:3: the column context has a blank in it, '____'"),
     (",.,", ",[blank] it,", "own.csv:2: the column right_context has a blank in it, '[blank]'"),
 ]

@@ -139,6 +139,8 @@ def _lines(rows: Stimuli, options: DesignOptions) -> Iterator[str]:
             yield f"            {cell}: {n_items:,} items, {n_rows:,} rows"
     for name, use in design.others.items():
         yield f"column      {name}: {use}"
+    if design.comparing:
+        yield f"or          {design.comparing} compares good and bad rows"
     for line in design.warnings:
         yield f"warning: {line}"
 

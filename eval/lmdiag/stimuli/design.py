@@ -16,6 +16,7 @@ from lmdiag import diagnostics
 from lmdiag.stimuli.codes import Codes, combined, first_rows_of, is_known_from, n_distinct_by
 from lmdiag.stimuli.column_warnings import warnings_of, why_no_conditions
 from lmdiag.stimuli.conditions import NO_CONDITIONS, Uses, uses_of
+from lmdiag.stimuli.contrasts import comparing_options
 from lmdiag.stimuli.forms import may_count_from_zero, position_readings
 from lmdiag.stimuli.kinds import MOST_LABELS, values_of
 from lmdiag.stimuli.levels import item_texts, joined_texts
@@ -55,6 +56,7 @@ class Design:
         warnings: what looks wrong, one line each.
         texts: columns of the texts that are read.
         rows: the first row as it is read; see `lmdiag.stimuli.shown.first_rows`.
+        comparing: options that compare good rows with bad ones; "" for none.
     """
 
     n_rows: int
@@ -67,6 +69,7 @@ class Design:
     warnings: list[str] = field(default_factory=list)
     texts: Sequence[str] = ()
     rows: Sequence[str] = ()
+    comparing: str = ""
 
     def summary(self) -> str:
         """Returns one line: the rows, the conditions with their levels, the other columns."""
@@ -131,7 +134,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     table["item"] = joined_items(DataFrame({name: values[name] for name in names}))
     named = [name for name in named if name in others]
     uses = uses_of(table, named, is_joined=len(names) > 1)
-    design = _Found(stimuli, uses)
+    design = _Found(stimuli, uses, names)
     return Design(
         len(stimuli),
         form,
@@ -143,6 +146,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         warnings=[*design.warnings()],
         texts=texts,
         rows=first_rows(stimuli, uses.levels),
+        comparing=design.comparing(),
     )
 
 
@@ -177,6 +181,7 @@ class _Found:
     Args:
         stimuli: its rows.
         uses: what their columns are used for.
+        item: columns that name the items.
 
     Attributes:
         items: the names of the items.
@@ -185,8 +190,9 @@ class _Found:
         factors: condition -> codes of its levels, -1 where one is set aside or missing.
     """
 
-    def __init__(self, stimuli: Stimuli, uses: Uses) -> None:
+    def __init__(self, stimuli: Stimuli, uses: Uses, item: Sequence[str]) -> None:
         self.stimuli = stimuli
+        self.item = item
         self.uses = uses
         self.items = uses.rows.items
         self.columns = uses.rows.columns
@@ -261,6 +267,12 @@ class _Found:
                 yield from self._empty_regions()
         elif not (self.stimuli.compared or uses.restarts):
             yield from filter(None, [why_no_conditions(uses)])
+
+    def comparing(self) -> str:
+        """The options that compare good rows with bad ones, where a column names them."""
+        if self.stimuli.compared:
+            return ""
+        return comparing_options(self.columns, self.items, self.item, [*self.uses.levels])
 
     def _readings(self, column: str) -> Iterator[str]:
         """Yields which words the positions of a column are if they may count from 0 or from 1."""

@@ -18,6 +18,7 @@ has_letters = re.compile(r"[^\W\d]").search
 """Finds a letter."""
 
 _GAP = re.compile(GAP, re.IGNORECASE).search
+_GAPS = re.compile(GAP, re.IGNORECASE).findall
 
 
 class TableLayout:
@@ -74,6 +75,11 @@ class TableLayout:
     def has_gaps(self, name: str) -> bool:
         """Returns whether a value has the marker of a missing word."""
         return any(_GAP(text) for text in self.values[name].levels)
+
+    def has_one_gap(self, name: str) -> bool:
+        """Returns whether each value has the marker of a missing word once."""
+        levels = self.values[name].levels
+        return self.has_gaps(name) and all(len(_GAPS(text)) == 1 for text in levels)
 
     def numbered_words(self) -> list[list[str]]:
         """Returns three or more columns with letters whose names differ in their numbers alone."""

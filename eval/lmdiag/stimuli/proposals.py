@@ -171,7 +171,7 @@ class _Proposals(TableLayout):
         texts = self.of_kind("text")
         long = [name for name in texts if name == "sentence" or not self.is_short(name)]
         self.sentences = long or texts
-        self.gapped = next(filter(self.has_gaps, self.sentences), "")
+        self.gapped = next(filter(self.has_one_gap, self.sentences), "")
         self.words = self._words()
         self.pair = pair_of_texts(self.sentences)
         self.verdicts = next(filter(self._names_pair, self.values), "")
@@ -199,7 +199,7 @@ class _Proposals(TableLayout):
         """Yields the options that may read the table, the most likely first."""
         item = {"item": self.item} if self.item and folded(self.item) != "item" else {}
         if self.gapped:
-            if self.words:
+            if self.words and not self._stands_in(self.words[0], self.gapped):
                 yield self._of_words({**item, "sentence": self.gapped})
             return
         if regions := self._parts() or self._numbered():

@@ -178,7 +178,7 @@ def first_steps(
     for condition in options.filter:
         with problems.kept():
             table = _filtered(table, condition)
-    made = {"condition", "item"} if options.wide else set()
+    made = {"item", "condition"} if options.wide else {"item"}
     for option, name in _named_columns(options, table.columns):
         if name and name not in made:
             with problems.kept():
@@ -324,11 +324,13 @@ def _with_contrasts(table: Table, options: TableOptions) -> Table:
     if not options.good or not options.contrast:
         raise BadInput("--good COLUMN=VALUE and --contrast COLUMN are given together")
     good = _meets(table, options.good, "--good").tolist()
-    names = [table.column_of(name, "--contrast") for name in options.contrast]
-    keys = zip(*(table.columns[name] for name in names), strict=True)
-    contrasts = ["-".join(map(str, key)) for key in keys]
-    note = f"contrasts: {len({*contrasts}):,} by {', '.join(names)}; good rows have {options.good}"
-    return table.having({"good": good, "contrast": contrasts}, note)
+    named = _with_item(table)  # whose column of items may have another name in the table
+    sources = {name: named if name == "item" else table for name in options.contrast}
+    columns = [x.columns[x.column_of(name, "--contrast")] for name, x in sources.items()]
+    contrasts = ["-".join(map(str, key)) for key in zip(*columns, strict=True)]
+    names = ", ".join(options.contrast)
+    note = f"contrasts: {len({*contrasts}):,} by {names}; good rows have {options.good}"
+    return named.having({"good": good, "contrast": contrasts}, note)
 
 
 def _with_parts(table: Table, split: str) -> Table:

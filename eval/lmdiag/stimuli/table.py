@@ -23,7 +23,7 @@ from lmdiag.types import BadInput
 
 GAP = (
     r"_{3,}|(?<!\w)__(?!\w)|\[(?:BLANK|MASK)\]|<(?:blank|mask|extra_id_0)>|\{\}|(?-i:\bX{4,}\b)"
-    r"|(?-i:\$[A-Z]{3,}\b)"
+    r"|(?-i:\$[A-Z][A-Z_]{2,}\b)"
 )
 """How the place of a word is often marked, without regard to letter case. Two underscores may be
 part of a name."""
@@ -50,6 +50,10 @@ _WHOLE = (
     "write whole sentences, or give the word that is scored there in a column target (people's "
     "responses are for `lmdiag cloze`)"
 )
+_COMPARING = (
+    "say which rows are good by --good COLUMN=VALUE and what tells pairs apart by --contrast "
+    "COLUMN, or rename it if no rows are compared"
+)
 _ALONE = "which can never be one of the top words: give each word on its own, without spaces at its"
 
 _RULES = [
@@ -66,6 +70,12 @@ _RULES = [
     (("target",), r"\A\s|\s\Z", "has a space at its edge: remove it"),
     (("sentence",), r"\A\s*\Z", "is empty: write a sentence, or leave the row out"),
     (("sentence",), GAP, f"has a blank in it, {{!r}}: {_WHOLE}"),
+    (
+        ("sentence",),
+        r"\A\s*(?:\*+|\?\*?\??)\s?(?=[^\W\d_])(?!.*\*)",
+        "begins with {!r}, as bad sentences often do, which would be read as text: remove it, and "
+        "say which rows are good by a column and --good COLUMN=VALUE --contrast COLUMN",
+    ),
     (("expected",), r"\A\Z", "has an empty word"),
     (("expected",), r"\A\s|\s\Z|[,;|]\s+\S", f"has {{1!r}}, {_ALONE} edges"),
 ]
@@ -112,8 +122,7 @@ def converted(table: Table, task: str, problems: Problems) -> dict[str, list[Any
             columns[name] = values
     for there, other in (("good", "contrast"), ("contrast", "good")):
         if there in columns and other not in columns:
-            remedy = "give both, or leave both out if no rows are compared"
-            problems.append(f"{table.name}: there is a column {there} but no {other}: {remedy}")
+            problems.append(f"{table.name}: there is a column {there} but no {other}: {_COMPARING}")
     if missing := [name for name in needed if name not in columns]:
         other = ", or a sentence, or sentence_good and sentence_bad" * ("target" in needed)
         if "sentence" in columns:
@@ -257,6 +266,7 @@ def check(columns: Mapping[str, Sequence[Any]], table: Table, problems: Problems
             if n[True] != 1 or not n[False]:
                 has = f"{contrast!r} has {n[True]} good and {n[False]} bad rows"
                 what = f"the column contrast: {has}, it needs exactly one good and at least one bad"
+                what += ": name further columns by --contrast if they tell the pairs apart"
                 raise table.error(columns["contrast"].index(contrast), what)
 
 
