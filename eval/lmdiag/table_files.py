@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from lmdiag import diagnostics, files
 from lmdiag.excel_tables import excel_letters, excel_rows
 from lmdiag.files import MAX_CELL, check_size
-from lmdiag.table_headers import KNOWN_NAMES
+from lmdiag.table_headers import KNOWN_NAMES, Rows, TextRow
 from lmdiag.text import (
     column_like,
     csv_cell,
@@ -348,44 +348,61 @@ def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> Table:
         lines = [int(place.rpartition(":")[2]) for place, _ in records]
         index = row_index(lines, "line", below=lines)
         return Table.of_rows(str(path), [row for _, row in records], index).plain()
-    unit = "row" if suffix == ".xlsx" else "line"
-    place = f"{path}{_MARKS[unit]}"
-    found, separator, notes = excel_rows(path, sheet) if suffix == ".xlsx" else text_rows(path)
-    if not found:
+    if suffix == ".xlsx":
+        return _of_cells(str(path), excel_rows(path, sheet), "row", raw=raw)
+    return _of_cells(str(path), text_rows(path), "line", raw=raw)
+
+
+def _of_cells(name: str, found: Rows, unit: str, *, raw: bool) -> Table:
+    """The table of the rows of a text or Excel file; see `read_table`."""
+    _check_header(found.rows, f"{name}{_MARKS[unit]}")
+    (first, first_number, header), *rows = found.rows
+    is_own = _is_own(header, [cells for _, _, cells in rows])
+    columns: dict[str, Sequence[Any]] = {}
+    notes = found.notes
+    for position, column in enumerate(header):
+        texts = [cells[position] for _, _, cells in rows]
+        if position and not column.strip():
+            if filled := [text for text in texts if text.strip()]:
+                number = excel_letters(position + 1) if unit == "row" else position + 1
+                what = f"column {number}, with {shortened(min(filled), 40)!r}, has no name"
+                if 2 * len(filled) > len(texts):  # the names may stand one column too far left
+                    place = f"{name}{_MARKS[unit]}{first}"
+                    raise BadInput(f"{place}: {what}: name it in the header")
+                notes = (*notes, f"columns: {what} and is not read")
+        elif column in columns:
+            raise BadInput(f"{name}: the column {column} is there twice: rename one")
+        elif is_own:
+            cell_of = {text: from_csv_cell(text) or None for text in {*texts}}
+            columns[from_csv_cell(column)] = [*map(cell_of.__getitem__, texts)]
+        else:
+            columns[column] = _values_of(texts, found.separator, raw=raw)
+    lines = [line for line, _, _ in rows]
+    index = row_index(lines, unit, below=[number - first_number for _, number, _ in rows])
+    return Table.of(name, columns, index, notes=notes, is_text=not is_own)
+
+
+def _check_header(rows: Sequence[TextRow], place: str) -> None:
+    """Refuses an empty file, a row in the place of the header, and a header that is there again."""
+    if not rows:
         raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
-    (first, first_number, header), *rows = found
-    repeated = [line for line, _, cells in rows if cells == header]
-    has_numbers = any(map(_NUMBER, header))
-    if has_numbers and (repeated or len({*header}) < len(header)):
+    first, _, header = rows[0]
+    repeated = [line for line, _, cells in rows[1:] if cells == header]
+    if any(map(_NUMBER, header)) and (repeated or len({*header}) < len(header)):
         cells = first_few([*map(repr, header)], 5)
         problem = f"the first line seems to be a row, with {cells}, and must name the columns"
         raise BadInput(f"{place}{first}: {problem}: write a line of names above it")
     if repeated:
         raise BadInput(f"{place}{repeated[0]}: the header is there again: remove this line")
-    columns: dict[str, Sequence[Any]] = {}
-    is_own = _is_own(header, [cells for _, _, cells in rows])
-    for position, name in enumerate(header):
-        texts = [cells[position] for _, _, cells in rows]
-        distinct = {*texts}
-        if not name.strip() and position:
-            if filled := [text for text in distinct if text.strip()]:
-                number = excel_letters(position + 1) if unit == "row" else position + 1
-                which = f"{number}, with {shortened(min(filled), 40)!r}"
-                notes = (*notes, f"columns: column {which}, has no name and is not read")
-            continue  # separators at the ends of all lines
-        if name in columns:
-            raise BadInput(f"{path}: the column {name} is there twice: rename one")
-        if is_own:
-            cell_of = {text: from_csv_cell(text) or None for text in distinct}
-            columns[from_csv_cell(name)] = [*map(cell_of.__getitem__, texts)]
-            continue
-        if separator == ";" and all(_DECIMAL_COMMA(text) for text in distinct - {*MISSING}):
-            texts = [text.replace(",", ".") for text in texts]
-        has_missing = not raw and not distinct.isdisjoint(MISSING[1:])
-        columns[name] = [None if x in MISSING[1:] else x for x in texts] if has_missing else texts
-    lines = [line for line, _, _ in rows]
-    index = row_index(lines, unit, below=[number - first_number for _, number, _ in rows])
-    return Table.of(str(path), columns, index, notes=notes, is_text=not is_own)
+
+
+def _values_of(texts: list[str], separator: str, *, raw: bool) -> Sequence[Any]:
+    """The values of a column of texts: None for what is missing, decimal points for commas."""
+    distinct = {*texts}
+    if separator == ";" and all(_DECIMAL_COMMA(text) for text in distinct - {*MISSING}):
+        texts = [text.replace(",", ".") for text in texts]
+    has_missing = not raw and not distinct.isdisjoint(MISSING[1:])
+    return [None if x in MISSING[1:] else x for x in texts] if has_missing else texts
 
 
 def _is_own(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

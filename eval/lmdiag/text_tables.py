@@ -12,8 +12,15 @@ from pathlib import Path
 from typing import Literal
 
 from lmdiag.files import MAX_CELL, MAX_COLUMNS, MAX_ROWS, check_size, read_text
-from lmdiag.table_headers import Rows, TextRow, below_titles, can_be_names, has_known_name
-from lmdiag.text import shortened
+from lmdiag.table_headers import (
+    KNOWN_NAMES,
+    Rows,
+    TextRow,
+    below_titles,
+    can_be_names,
+    has_known_name,
+)
+from lmdiag.text import folded, shortened
 from lmdiag.types import BadInput
 
 # between the fields of a line; spreadsheets write a semicolon or a tab in many languages
@@ -38,8 +45,8 @@ _PCIBEX_CODE = re.compile(r"%(2C|7F|[01][0-9A-F])")
 def is_text_table(path: Path) -> bool:
     """Returns whether the lines of a text file are a table below a header.
 
-    It names columns, one of them known, or `sentence` alone; or all lines have as many tabs, or two
-    or more other separators.
+    It names columns, one of them known, or `sentence` alone; or most lines have as many tabs, or
+    all lines two or more other separators.
     """
     text = read_text(path)
     if _pcibex_names(path, text):
@@ -48,11 +55,12 @@ def is_text_table(path: Path) -> bool:
     separator, head = _separator_and_header(sample)
     if not separator:
         return bool(sample) and sample[0].strip().strip('"').casefold() == "sentence"
+    if KNOWN_NAMES & {*map(folded, _unquoted(head, separator))}:
+        return True
     n = _count(head, separator)
-    names = _unquoted(head, separator)
-    counts = {_count(line, separator) for line in sample[sample.index(head) + 1 :]}
-    is_regular = counts in ({n}, {n + 1}) and (separator == "\t" or n > 1)
-    return has_known_name(names) or (is_regular and separator != _BLANK)
+    counts = [_count(line, separator) for line in sample[sample.index(head) + 1 :]]
+    n_alike = sum(count in (n, n + 1) for count in counts)
+    return 2 * n_alike > len(counts) if separator == "\t" else n_alike == len(counts) and n > 1
 
 
 def text_rows(path: Path) -> Rows:
@@ -115,8 +123,9 @@ def _separator_and_header(sample: Sequence[str]) -> tuple[str, str]:
         counts = Counter(_count(other, separator) for other in sample)
         n_alike = max(counts[n], counts[n + 1] + 1)  # a cell more: names of rows
         least = len(sample) if separator == _BLANK and '"' not in line else len(sample) / 2
-        is_known = separator != _BLANK or has_known_name(names)
-        if n and n_alike > 1 and n_alike >= least and is_known and can_be_names(names):
+        is_header = len(names) > 1 if separator != _BLANK else has_known_name(names)
+        is_header = is_header or [*map(folded, names)] == ["sentence"]
+        if n and n_alike > 1 and n_alike >= least and is_header and can_be_names(names):
             return separator, line
     return "", ""
 

@@ -235,6 +235,8 @@ BROKEN = {
     "UTF-16 without a mark": (".csv", PLAIN[:9].encode("utf-16-le"), "own.csv:1: a NUL character"),
     "header twice": (".csv", PLAIN + PLAIN, "own.csv:4: the header is there again: remove this li"),
     "column twice": (".csv", PLAIN.replace("note", "a"), "the column a is there twice: rename one"),
+    "no name": (".csv", PLAIN.replace("note", ""), "own.csv:1: column 3, with 'Koch', has "
+                "no name: name it in the header"),
     "comma in all rows": (".csv", "item,sentence\n1,If so, no.\n2,So, yes.\n",
                           "own.csv:2: 3 fields, expected 2; put text with a comma in double quo"),
     "quote": (".csv", PLAIN.replace("Koch", '"K"och'), "own.csv:2: ',' expected after '\"'"),

@@ -68,7 +68,7 @@ _RULES = [
     (("gap_spaces",), r"\A(?!(?:both|before|after|none)?\Z)", "is not both, before, after or none"),
     (("target",), r"\A\s*\Z", "is empty: name the word to score"),
     (("target",), r"\A\s|\s\Z", "has a space at its edge: remove it"),
-    (("sentence",), r"\A\s*\Z", "is empty: write a sentence, or leave the row out"),
+    (("sentence",), r"\A\s*\Z", "is empty: write a sentence, or give --filter 'sentence!='"),
     (("sentence",), GAP, f"has a blank in it, {{!r}}: {_WHOLE}"),
     (
         ("sentence",),
@@ -159,9 +159,9 @@ def _core_values(table: Table, column: Column, values: Sequence[Any]) -> list[An
     """The values of a core column in its type, of which none is missing."""
     found = _values(table, column, values)
     if column.default is None and None in found:
-        is_text = table.name.lower().endswith((".csv", ".tsv", ".xlsx"))
-        note = " (NA and NaN are missing values: save such a word as JSON lines)" * is_text
-        problem = f"the column {column.name} is empty: fill it in{note}"
+        note = " (NA and NaN are missing values: save such a word as JSON lines)" * table.is_text
+        remedy = f"fill it in, or give --filter '{column.name}!='"
+        problem = f"the column {column.name} is empty: {remedy}{note}"
         raise table.error(found.index(None), problem)
     found = [column.default if value is None else value for value in found]
     # spaces at the edges of a sentence do not belong to any word
