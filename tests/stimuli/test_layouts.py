@@ -326,6 +326,10 @@ PROPOSED = {
                            "old,barn,sea\n", "--wide Expected Unexpected"),
     "another name of a target": ("context,continuation\nIt is,so\nIt is,no\n",
                                  "--columns target=continuation"),
+    "choices after a premise": (
+        "premise,choice1,choice2\nThe man ate it.,He was very hungry now.,He was quite full now.\n"
+        "The girl ran.,She was late for school.,She was early for school.\n",
+        "--columns context=premise --wide choice1 choice2"),
     "numbered columns": ("item,r1,r2,r3\n1,The,old,hen.\n", "--columns region=r1..r3"),
     "another name": ("ID,Stimulus\n1,The hen ran.\n2,A cook sang.\n",
                      "--columns sentence=Stimulus"),

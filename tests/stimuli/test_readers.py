@@ -522,7 +522,7 @@ def test_sentences_beside_questions_and_with_joined_words_are_not_passed_over():
     rows = {"sentence": [text.replace("_", " ") for text in texts], "context": questions}
     assert design_of(stimuli.load(rows)).texts == ["sentence"]
     rows["context"] = [f"It rained on day {n}." for n in range(16)]
-    with pytest.raises(BadInput, match="perhaps --columns sentence=sentence"):
+    with pytest.raises(BadInput, match="target=sentence, or --columns sentence=sentence"):
         stimuli.load(rows)
 
 

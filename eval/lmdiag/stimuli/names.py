@@ -38,7 +38,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "context": (
         "context", "sentencecontext", "preamble", "stem", "frame", "sentenceframe", "prompt",
         "fragment", "sentencefragment", "beginning", "sentencebeginning", "sentencestem",
-        "sentencepreamble", "left", "leftcontext", "pretarget", "prefix",
+        "sentencepreamble", "premise", "left", "leftcontext", "pretarget", "prefix",
     ),
     "right_context": (
         "rightcontext", "continuation", "sentencecontinuation", "rest", "sentencerest", "remainder",

@@ -80,7 +80,7 @@ class UnknownLayout(BadInput):
         self.table = table
         self.columns = [*filter(None, columns)]
         self.other = other_rows(layout)
-        self.candidates = [] if self.other else [*layout.candidates()]
+        self.candidates = [] if self.other else [*dict.fromkeys(layout.candidates())]
         self.readings: Sequence[Reading] = ()
         has_text = "context" in columns or layout.gapped
         self.lacks = "column target" if has_text and not self.other else "column of texts"
@@ -206,9 +206,16 @@ class _Proposals(TableLayout):
             columns = (*named_options(item), f"region={regions[0]}..{regions[-1]}")
             yield TableOptions(columns=columns)
             return
-        contexts = [name for name in named("context", self.values) if name in self.sentences]
+        contexts = self._contexts()
+        contexts = contexts if len(contexts) == 1 else named("context", contexts)
         sentences = self.sentences
-        if contexts and self.words and self._may_follow(contexts[0]):
+        after = []
+        if len(contexts) == 1:
+            further = self._related([x for x in sentences if x not in contexts])
+            after = [*self._of_sentences_after(contexts[0], further, item)]
+        yield from after
+        is_word = self.words and (not after or self.kinds[self.words[0]] != "label")
+        if contexts and is_word and self._may_follow(contexts[0]):
             columns_of_words = item | {"context": contexts[0]}
             right = [x for x in named("right_context", self.values) if x not in self.words]
             right = [x for x in right if self.kinds[x] not in ("number", "file")]
@@ -216,6 +223,23 @@ class _Proposals(TableLayout):
             yield self._of_words(columns_of_words)
             sentences = [x for x in sentences if x not in columns_of_words.values()]
         yield from self._of_sentences(sentences, item)
+
+    def _contexts(self) -> list[str]:
+        """The columns of texts whose names say that they are contexts, known names first."""
+        known = [name for name in named("context", self.values) if name in self.sentences]
+        begin = [name for name in self.sentences if folded(name).startswith("context")]
+        return [*dict.fromkeys((*known, *begin))]
+
+    def _of_sentences_after(
+        self, context: str, names: Sequence[str], item: Mapping[str, str]
+    ) -> Iterator[TableOptions]:
+        """The sentences that continue a context, which are read as its targets."""
+        if names and not self._stands_in(context, names[0]):
+            columns = {**item, "context": context}
+            if len(names) > 1:
+                yield self._wide(names, columns)
+            else:
+                yield TableOptions(columns=named_options({**columns, "target": names[0]}))
 
     def _may_follow(self, context: str) -> bool:
         """Whether words may follow a column of contexts."""
@@ -290,9 +314,7 @@ class _Proposals(TableLayout):
         That is the one that has most of such columns, of those that are named as sentences, if
         there are, since contexts have other words.
         """
-        no_contexts = [
-            x for x in names if not (is_named(x, "context") or folded(x).startswith("context"))
-        ]
+        no_contexts = [name for name in names if name not in self._contexts()]
         sentences = [name for name in no_contexts if _SENTENCE(folded(name))]
         if sentences or len(no_contexts) > 1:
             names = no_contexts
