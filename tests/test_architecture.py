@@ -7,6 +7,7 @@ that needs torch needs torch.
 """
 
 import ast
+import re
 import sys
 from functools import cache
 from graphlib import TopologicalSorter
@@ -17,6 +18,8 @@ import grimp
 from launched import finished
 
 from lmdiag.cli import COMMANDS
+from lmdiag.stimuli.names import NAMES
+from lmdiag.text import folded
 
 ROOT = Path(__file__).resolve().parents[1]
 ASKING = {"models", "runs"}
@@ -119,6 +122,33 @@ def test_no_public_name_has_two_meanings():
                 modules.setdefault(symbol.get_name(), set()).add(path)
     doubled = {name: paths for name, paths in modules.items() if len(paths) > 1}
     assert {name: paths for name, paths in doubled.items() if name not in SAME_ROLE} == {}
+
+
+def names_in(node):
+    """The texts of a collection or a dictionary, and the alternatives of a regular expression."""
+    nodes = getattr(node, "elts", []) or getattr(node, "keys", [])
+    texts = [x.value for x in nodes if isinstance(x, ast.Constant)]
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and "|" in node.value:
+        texts = re.split(r"[|()]", node.value)
+    return {folded(text) for text in texts if isinstance(text, str)}
+
+
+def test_names_of_columns_of_users_stand_in_one_table():
+    """No other module that reads tables has two names of a role, but for those of our own."""
+    own = {*NAMES, "id", "sentence", "condition"}
+    rooms = [*(ROOT / "eval/lmdiag").glob("*table*.py"), ROOT / "eval/lmdiag/norms.py"]
+    for room in ("stimuli", "analysis", "runs"):
+        rooms += (ROOT / "eval/lmdiag" / room).glob("*.py")
+    paths = [path for path in rooms if path.name not in ("names.py", "published.py")]
+    assert len(paths) > 30
+    doubled = {
+        f"{path.name}:{node.lineno}": names
+        for path in paths
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for names in (names_in(node) & {*of_role} for of_role in NAMES.values())
+        if len(names) > 1 and names - own
+    }
+    assert doubled == {}
 
 
 def test_the_folders_do_not_shadow_the_libraries_and_the_entry_holds_nothing_but_the_call():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 from lmdiag.stimuli.filters import Condition
-from lmdiag.stimuli.names import NAMES_OF_WORDS, named
+from lmdiag.stimuli.names import NAMES, NAMES_OF_WORDS, named
 from lmdiag.types import BadInput, Options
 
 SURPRISAL = "surprisal"
@@ -179,7 +179,7 @@ class Profile(Procedure):
 
 
 PLACES = frozenset(name for names in NAMES_OF_WORDS.values() for name in names)
-PLACES |= {"reader", "subject", "participant"}
+PLACES |= {*NAMES["reader"][:3]}
 """Columns that `fit` takes without being told, and those of readers that formulas name."""
 
 PROFILES: Mapping[str, tuple[Profile, ...]] = {

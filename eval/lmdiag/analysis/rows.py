@@ -223,7 +223,7 @@ def summed_over_words(
     if n_rows == n_cells:
         return table, ""
     places = [name for name in known_columns("position", table) if _are_numbers(table[name])]
-    words = [name for name in table if folded(name) in ("word", "token", "ia")]
+    words = [name for name in known_columns("word", table) if folded(name) != "target"]
     readers = [name for name in known_columns("reader", table) if name not in groups]
     groups += readers
     several = table.groupby(groups, dropna=False)

@@ -14,9 +14,11 @@ from shlex import quote
 from typing import Any
 
 from lmdiag.spacing import LONGEST_LOOK, has_space
+from lmdiag.stimuli.names import named as named_columns
+from lmdiag.stimuli.names import names_from_zero
 from lmdiag.stimuli.table import GAP, MARKUP, text_problem
 from lmdiag.table_files import Table
-from lmdiag.text import WITHOUT_SPACES, first_few, folded, shortened
+from lmdiag.text import WITHOUT_SPACES, first_few, shortened
 from lmdiag.types import AS_IT_IS, GAP_SPACES, BadInput, Query, TableOptions
 
 PAIR = ("sentence_good", "sentence_bad")
@@ -36,12 +38,6 @@ SENTENCE_ENDS = ".!?…。！？\"'”’)"
 
 # names of the critical word and the words after it
 _CRITICAL = ("critical", "spill_1", "spill_2")
-# names of columns of positions that count from 0
-_FROM_ZERO = re.compile(r"0[-_ ]?(idx|ind|base)|zero|(idx|index)[-_ ]?0").search
-# folded names of columns that may have the word after a fragment
-_CONTINUATION = re.compile(
-    r"(target|critical|crit|final|last)word|word|target|completion|continuation|ending"
-).fullmatch
 
 
 def form_of(names: Collection[str], chosen: Collection[str] = ()) -> str:
@@ -150,11 +146,6 @@ def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, task: str) -
     return [f"{task}-{row + 1}" for row in range(n_pairs)]
 
 
-def continuations(names: Iterable[str]) -> list[str]:
-    """Returns the columns that may have the word after a fragment, by their names."""
-    return [name for name in names if _CONTINUATION(folded(name))]
-
-
 def refuse_fragments(table: Table) -> None:
     """Refuses a column of sentences that the word of another column continues.
 
@@ -162,7 +153,7 @@ def refuse_fragments(table: Table) -> None:
     them. A user who wants them as they are names the column, and so does one who wants the word
     after the contexts that stand beside them.
     """
-    names = continuations(table.columns)
+    names = named_columns("target", table.columns)
     if not names or table.chosen & {"sentence", "context"} or not table.columns.get("sentence"):
         return
     n_words = n_ended = n_inside = 0
@@ -442,7 +433,7 @@ def counts_from_zero(name: str, values: Sequence[str]) -> bool:
     """Returns whether a column has positions of which one is 0, or which are called so."""
     positions = {value.removesuffix(".0") for value in values}
     is_position = bool(positions) and all(map(str.isdecimal, positions))
-    return is_position and ("0" in positions or bool(_FROM_ZERO(name.casefold())))
+    return is_position and ("0" in positions or names_from_zero(name))
 
 
 def critical_span(text: str, value: object, start_at: int = 1) -> tuple[int, int]:

@@ -11,6 +11,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from lmdiag.text import DATA_SUFFIX, folded
 
+NAMES_OF_RESPONSES = ("response", "answer", "reply", "produced", "typed")
+"""Names that mean nothing else than what people wrote beside a context."""
+
 NAMES: Mapping[str, tuple[str, ...]] = {
     "item": (
         "item", "itemid", "itemnumber", "itemnum", "itemno", "itemnr", "itemnummer", "itemindex",
@@ -49,8 +52,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "completion", "continuation", "ending", "critical", "crit", "keyword",
     ),
     "response": (
-        "response", "answer", "reply", "produced", "typed", "completion", "continuation", "ending",
-        "word", "target",
+        *NAMES_OF_RESPONSES, "completion", "continuation", "ending", "word", "target",
     ),
     "list": (
         "list", "lists", "lst", "group", "grp", "version", "latin", "form", "block",
@@ -105,6 +107,15 @@ judgments stand in the names of sentences."""
 
 _SENTENCES = ("sentence", "sent", "sentences", "s")
 
+# parts of folded names of columns of whole sentences
+_SENTENCE = re.compile(r"sentence|sent\b|satz|stimul|phrase|oracion|text").search
+# parts of folded names of columns of critical words, and of their positions
+_CRITICAL = re.compile(r"crit|verb|disambig|target|wordpos|posit").search
+_CRITICAL_POSITION = re.compile(
+    r"(crit|verb|disambig|target).*(pos|ind|idx|word|num|nr)|wordpos|posit|crit(ical)?$"
+).search
+_FROM_ZERO = re.compile(r"0[-_ ]?(idx|ind|base)|zero|(idx|index)[-_ ]?0").search
+
 _LIST = re.compile(
     r"(lists?|lst|gro?u?ps?|versions?|latin|counterbalanc|subj|participant|session).*"
 ).fullmatch
@@ -121,6 +132,22 @@ def is_named(name: str, role: str) -> bool:
     """Returns whether a column has a known name of something in `NAMES`."""
     plain = folded(name.removesuffix(DATA_SUFFIX))
     return plain in NAMES[role] or (role == "list" and bool(_LIST(plain)))
+
+
+def names_sentences(name: str) -> bool:
+    """Returns whether a part of the name of a column is one of whole sentences."""
+    return bool(_SENTENCE(folded(name)))
+
+
+def names_critical(name: str, *, is_position: bool) -> bool:
+    """Returns whether a part of the name of a column is one of critical words or positions."""
+    search = _CRITICAL_POSITION if is_position else _CRITICAL
+    return bool(search(folded(name)))
+
+
+def names_from_zero(name: str) -> bool:
+    """Returns whether the name of a column says that its positions count from 0."""
+    return bool(_FROM_ZERO(name.casefold()))
 
 
 def is_outcome(name: str) -> bool:

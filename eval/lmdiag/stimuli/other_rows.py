@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lmdiag.stimuli.kinds import MOST_LABELS
 from lmdiag.stimuli.layouts import TableLayout, as_typed, named_options
-from lmdiag.stimuli.names import is_outcome, named
+from lmdiag.stimuli.names import NAMES_OF_RESPONSES, is_outcome, named
 from lmdiag.stimuli.word_rows import word_rows
 from lmdiag.text import folded
 from lmdiag.types import TableOptions
@@ -91,7 +91,6 @@ def responses(layout: TableLayout) -> OtherRows | None:
     names = named("response", layout.values)
     names = [x for x in names if layout.kinds[x] in ("word", "label", "text")]
     names = [x for x in names if x not in contexts]
-    plain = {"response", "answer", "reply", "produced", "typed"}
     if not contexts:
         return None
     field = "sentence" if layout.has_gaps(contexts[0]) else "context"
@@ -99,7 +98,7 @@ def responses(layout: TableLayout) -> OtherRows | None:
     what = "responses of people"
     if wide := _wide_responses(layout, contexts[0]):
         return OtherRows("cloze", what, columns, wide=wide)
-    if not names or not (readers or folded(names[0]) in plain):
+    if not names or not (readers or folded(names[0]) in NAMES_OF_RESPONSES):
         return None
     return OtherRows("cloze", what, columns | {"response": names[0]})
 

@@ -19,6 +19,8 @@ from lmdiag.stimuli.names import (
     is_filler,
     is_named,
     named,
+    names_critical,
+    names_sentences,
     pair_of_texts,
 )
 from lmdiag.stimuli.other_rows import other_rows
@@ -31,11 +33,6 @@ from lmdiag.types import BadInput, TableOptions
 if TYPE_CHECKING:
     from lmdiag.stimuli.rows import Stimuli
 
-_CRITICAL = re.compile(r"crit|verb|disambig|target|wordpos|posit").search
-_CRITICAL_POSITION = re.compile(
-    r"(crit|verb|disambig|target).*(pos|ind|idx|word|num|nr)|wordpos|posit|crit(ical)?$"
-).search
-_SENTENCE = re.compile(r"sentence|sent\b|satz|stimul|phrase|oracion|phrase|text").search
 _LETTER = re.compile(r"[^\W\d]").search
 _PARTS = {"number", "start", "surprisal", "state"}  # of a text, as lmdiag writes them
 _SHORT = 3  # letters of articles and prepositions
@@ -182,7 +179,7 @@ class _Proposals(TableLayout):
         words = [name for name in self.values if self._is_word(name) and name not in never]
         if targets := named("target", words):
             return targets[:1]
-        begin = [name for name in words if folded(name).startswith(("target", "critical"))]
+        begin = [name for name in words if folded(name).startswith(NAMES["target"])]
         plain = [name for name in self.of_kind("word") if name in words]
         return begin or plain or [x for x in self.of_kind("label", "text") if x in words]
 
@@ -315,7 +312,7 @@ class _Proposals(TableLayout):
         there are, since contexts have other words.
         """
         no_contexts = [name for name in names if name not in self._contexts()]
-        sentences = [name for name in no_contexts if _SENTENCE(folded(name))]
+        sentences = [name for name in no_contexts if names_sentences(name)]
         if sentences or len(no_contexts) > 1:
             names = no_contexts
         names = sorted(names, key=lambda name: self.values[name].n_filled < self.n_rows)
@@ -434,13 +431,11 @@ def critical_option(name: str, values: Sequence[Any], columns: Sequence[Sequence
         name, values: of the column.
         columns: of the texts.
     """
-    plain = folded(name)
-    if not (_CRITICAL(plain) or _CRITICAL_POSITION(plain)):
+    if not any(names_critical(name, is_position=x) for x in (False, True)):
         return ""
     texts = [str(value) for value in values]
     is_position = all(text.removesuffix(".0").isdecimal() for text in texts)
-    pattern = _CRITICAL_POSITION if is_position else _CRITICAL
-    if not pattern(plain):
+    if not names_critical(name, is_position=is_position):
         return ""
     start = 0 if counts_from_zero(name, texts) else 1
     rows = zip(texts, zip(*columns, strict=True), strict=True)
