@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from functools import cached_property
 from numbers import Number
@@ -146,7 +146,7 @@ class Table:
             `row_index`, which stays with a row in all steps.
         form: of rows that were made from other data; see `lmdiag.stimuli.Stimuli`.
         notes: how the columns and rows were read where they differ from the specification.
-        chosen: columns that the user named.
+        chosen: known name -> the column of the source that the user says it is.
         is_text: whether all values are texts, as in files of text and of Excel.
     """
 
@@ -154,7 +154,7 @@ class Table:
     rows: DataFrame
     form: str = ""
     notes: tuple[str, ...] = ()
-    chosen: frozenset[str] = frozenset()
+    chosen: Mapping[str, str] = field(default_factory=dict)
     is_text: bool = False
 
     @classmethod
@@ -307,17 +307,25 @@ class Table:
 
         `BadInput` if there is none; the option is named.
         """
+        known_of = {source: known for known, source in self.chosen.items()}
         column = column_like(name, self.columns)
+        column = known_of.get(column_like(name, known_of), column) if column == name else column
         if column not in self.columns:
-            names = ", ".join(filter(None, self.columns))
-            problem = f"no column {name!r}{suggest(name, self.columns)}; there are {names:.800}"
+            names = self.source_names()
+            there = ", ".join(filter(None, names))
+            problem = f"no column {name!r}{suggest(name, names)}; there are {there:.800}"
             raise BadInput(f"{self.name}: {option}: {problem}")
         return column
 
     def lacks(self, column: str, rule: str) -> BadInput:
         """Returns the error that a column is missing: what may be meant, and what is there."""
-        problem = f"the column {column} is missing{suggest(column, self.columns)}"
-        return BadInput(f"{self.name}: {problem}; found: {', '.join(self.columns):.800}; {rule}")
+        names = self.source_names()
+        problem = f"the column {column} is missing{suggest(column, names)}"
+        return BadInput(f"{self.name}: {problem}; found: {', '.join(names):.800}; {rule}")
+
+    def source_names(self) -> list[str]:
+        """Returns the names of the columns, those that the user named as in the source."""
+        return [*dict.fromkeys(self.chosen.get(name, name) for name in self.columns)]
 
 
 # ---- reading -------------------------------------------------------------------------------------

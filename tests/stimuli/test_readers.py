@@ -34,6 +34,10 @@ def load_stimuli(data, **options):
     return rows_of(stimuli.load(data, **options).columns(), "item", "sentence")
 
 
+def load_words(data, **options):
+    return rows_of(stimuli.load(data, **options).columns(), "item", "context", "target")
+
+
 def cloze(data, **options):
     rows = stimuli.load(data, responses=True, **options)
     return rows_of(rows.columns(), "item", "context", "target")
@@ -66,6 +70,7 @@ NUMBERS = (3.5, 4.25, 5.0, 6.0, 7.0, 8.0)
 WORDS = {"position": ["1"] * 6, "word": VERBS}
 READERS = {
     load_stimuli: {"item": IDENTIFIERS, "sentence": SENTENCES},
+    load_words: {"item": IDENTIFIERS, "context": SENTENCES, "target": VERBS},
     cloze: {"item": IDENTIFIERS, "context": SENTENCES, "response": VERBS},
     fit: {"text": IDENTIFIERS, **WORDS, "rt": [*map(str, NUMBERS)]},
     analyse: {"item": IDENTIFIERS, "condition": [*"xyxyxy"], "surprisal": [*map(str, NUMBERS)]},
@@ -75,6 +80,7 @@ READERS = {
 
 ROWS = {
     load_stimuli: rows_of(READERS[load_stimuli], "item", "sentence"),
+    load_words: rows_of(READERS[load_words], "item", "context", "target"),
     cloze: rows_of(READERS[cloze], "item", "context", "response"),
     fit: [*zip(IDENTIFIERS, VERBS, NUMBERS, strict=True)],
     analyse: [*zip(IDENTIFIERS, "xyxyxy", NUMBERS, strict=True)],
@@ -271,7 +277,7 @@ def test_a_repeated_row_is_refused_or_makes_no_other_row(reader, tmp_path):
     path = written(reader, tmp_path)
     first = path.read_text().splitlines()[1]
     path.write_text(f"{path.read_text()}{first}\n")
-    if reader is load_stimuli:
+    if reader in (load_stimuli, load_words):
         with pytest.raises(BadInput, match=r"comma\.csv:8: the row is identical to line 2"):
             reader(path)
         assert reader(path, allow_duplicates=True) == ROWS[reader]
@@ -281,6 +287,8 @@ def test_a_repeated_row_is_refused_or_makes_no_other_row(reader, tmp_path):
 
 MISSING = [
     (load_stimuli, "sentence", "the column sentence is empty"),
+    (load_words, "context", "the column context is empty"),
+    (load_words, "target", "the column target is empty"),
     (cloze, "context", "the column context is empty"),
     (cloze, "item", "the column item is empty"),
     (fit, "position", "column position is missing"),
@@ -356,6 +364,57 @@ def test_markup_is_named_in_all_sentences_and_in_some(markup, other):
         stimuli.load({"context": ["The <unk> dog", markup, other], "target": ["sat", "a", "b"]})
     with pytest.raises(BadInput, match="the column sentence has markup in it"):
         stimuli.load({"sentence": [markup, other]})
+
+
+@pytest.mark.parametrize("named", ["sentence", "text"])
+@pytest.mark.parametrize("other", [[*map(str, range(1, 7))], [*"aabbcc"]])
+def test_of_text_and_sentence_the_one_with_texts_is_read(named, other, tmp_path):
+    """The other one names texts; where both have some, the user says which is read."""
+    path = tmp_path / "own.csv"
+    name = "text" if named == "sentence" else "sentence"
+    pd.DataFrame({name: other, named: SENTENCES}).to_csv(path, index=False)
+    assert read_texts(path).texts == SENTENCES
+    pd.DataFrame({name: FRAGMENTS[:6], named: SENTENCES}).to_csv(path, index=False)
+    with pytest.raises(BadInput, match=f"--columns sentence={name} or sentence={named}"):
+        read_texts(path)
+    for column, texts in ((name, FRAGMENTS[:6]), (named, SENTENCES)):
+        assert read_texts(path, TableOptions(columns=(f"sentence={column}",))).texts == texts
+
+
+def test_texts_of_another_name_are_proposed(tmp_path):
+    path = tmp_path / "own.csv"
+    pd.DataFrame({"Nr": range(6), "Der Satz": SENTENCES}).to_csv(path, index=False)
+    with pytest.raises(BadInput, match="name the texts, --columns 'sentence=Der Satz'"):
+        read_texts(path)
+
+
+def test_columns_that_are_named_keep_the_name_of_the_file_in_options():
+    """A filter may use both names, and a proposal has that of the file."""
+    rows = {"Nr": [*"1122"], "Satz": SENTENCES[:4], "text": [*"abab"]}
+    options = {"columns": ("item=Nr", "sentence=Satz")}
+    for condition in ("Nr=2", "nr=2", "item=2"):
+        assert load_stimuli(rows, **options, filter=condition) == rows_of(rows, "Nr", "Satz")[2:]
+    with pytest.raises(BadInput, match="no column 'x'; there are Nr, Satz, text"):
+        load_stimuli(rows, **options, filter="x=2")
+    with pytest.raises(BadInput, match="perhaps --columns sentence=Satz"):
+        load_stimuli(rows, columns="item=Satz")
+
+
+def test_the_column_of_items_is_proposed_where_there_is_none():
+    table = pd.DataFrame({"ItemNo.": [*"1122"], "cond": [*"abab"], "rt": [1, 2, 3, 5]})
+    with pytest.raises(BadInput, match=r"no column item.*: if ItemNo\. names them, give --item"):
+        analyse_rows(table, response="rt")
+    assert "item: ItemNo.; condition" in analyse_rows(table, response="rt", item="ItemNo.").reads[1]
+    contexts = [fragment for fragment in FRAGMENTS for _ in "12"]
+    answers = {"Item-Nr": [n // 2 for n in range(32)], "Frame": contexts, "answer": ANSWERS * 2}
+    with pytest.raises(BadInput, match="for `lmdiag cloze`, with --columns item=Item-Nr context=F"):
+        stimuli.load(answers)
+
+
+def test_joined_names_of_items_are_not_those_of_others():
+    table = pd.DataFrame({"a": ["x 1", "x 1", "x", "x"], "b": ["2", "2", "1 2", "1 2"]})
+    table = table.assign(cond=[*"uvuv"], rt=range(4))
+    assert len(analyse_rows(table, response="rt", item=["a", "b"]).items) == 4
 
 
 def test_a_name_that_is_given_twice_is_refused():

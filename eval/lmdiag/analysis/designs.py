@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,9 @@ from lmdiag.presentable import Presentable
 from lmdiag.stimuli.column_warnings import NO_CONDITION, warnings_of, why_no_conditions
 from lmdiag.stimuli.conditions import Uses, uses_of
 from lmdiag.stimuli.levels import item_texts, level_texts
+from lmdiag.stimuli.names import named as known_columns
 from lmdiag.stimuli.shown import read_lines
+from lmdiag.table_files import written_text
 from lmdiag.text import DATA_SUFFIX, column_like, in_order, visible
 from lmdiag.types import BadInput, Coding
 
@@ -213,7 +216,9 @@ def analyse_table(
         warnings = tuple(warnings_of(found))
         kept = found.levels
         cells = [rows.column_of(table, name) for name in found.levels]
-        reads = _read_lines(table, response, dict(zip(found.levels, cells, strict=True)), found)
+        reads = _read_lines(
+            table, response, dict(zip(found.levels, cells, strict=True)), found, item
+        )
         keys = [*cells, *grouping_columns(formula), *(["suite"] if "suite" in table else [])]
         table, summed = rows.summed_over_words(table, response, keys, variables)
         notes.append(summed)
@@ -248,13 +253,20 @@ def analyse_table(
 
 
 def _read_lines(
-    table: DataFrame, response: str, conditions: Mapping[str, str], found: Uses
+    table: DataFrame,
+    response: str,
+    conditions: Mapping[str, str],
+    found: Uses,
+    item: Sequence[str],
 ) -> tuple[str, ...]:
     """The first row of a table of responses, and what its columns are used for."""
     row = table.iloc[0]
-    names = [f"item {row['item']}", *(str(row[column]) for column in conditions.values())]
+    names = [written_text(row[column]) for column in conditions.values()]
+    names = [f"item {written_text(row['item'])}", *names]
     levels = {f"{name} ({', '.join(of)})": "condition" for name, of in found.levels.items()}
     uses = {"item": "item", **levels, response: "response", **found.others}
+    if item:
+        uses = dict.fromkeys(item, "item") | {x: uses[x] for x in uses if x not in ("item", *item)}
     uses = {name: use for name, use in uses.items() if name not in ("model", "signature")}
     return read_lines(names, f"{response} {row[response]:g}", uses)
 
@@ -317,7 +329,10 @@ def _means_of_models(
 ) -> dict[str, DataFrame]:
     """Model -> the means of one suite, or of a table without suites; see `_means`."""
     if "item" not in table:
-        raise BadInput("the table has no column item, which names the items of the design")
+        likely = known_columns("item", table)
+        remedy = f"if {likely[0]} names them, give --item {quote(likely[0])}" if likely else ""
+        has = "the table has no column item, which names the items of the design"
+        raise BadInput(f"{has}: {remedy or 'name them by --item COLUMN'}")
     found = find(table)
     names = [*found.levels]
     if not names:

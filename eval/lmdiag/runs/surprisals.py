@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import repeat, zip_longest
@@ -28,6 +29,7 @@ from lmdiag.runs.asking import ask, control_warning
 from lmdiag.runs.journal import kept_answers
 from lmdiag.stimuli.forms import form_of, refuse_fragments, with_regions
 from lmdiag.stimuli.kinds import values_of
+from lmdiag.stimuli.layouts import TableLayout
 from lmdiag.stimuli.other_rows import columns_of_words, is_one_text, naming_option
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.table import text_problem
@@ -244,22 +246,37 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS, sentence: str = "")
     if form_of(table.columns) == "sentences":
         refuse_fragments(table)
         table = with_regions(table, options.separator)
-    names = [name for name in ("text", "sentence") if name in table.columns]
-    if len(names) != 1:
-        rule = "a table needs one column text or sentence; give other texts as a .txt file"
-        if remedy := naming_option(table.columns, "surprisal"):
-            rule = f"if it has a row per word, give {remedy}"
-        raise BadInput(f"{path} has the columns {', '.join(table.columns)}: {rule}")
-    texts_of_rows = table.columns[names[0]]
+    name = _column_of_texts(table)
+    texts_of_rows = table.columns[name]
     if values_of(texts_of_rows).is_number:
         rule = f"name the columns of a row per word, {_NAMED_WORDS}"
-        raise BadInput(f"{path}: the column {names[0]} has numbers, and no text: {rule}")
+        raise BadInput(f"{path}: the column {name} has numbers, and no text: {rule}")
     for row, text in enumerate(texts_of_rows):
         if not isinstance(text, str) or text.strip() in MISSING:
-            raise table.error(row, f"the column {names[0]} is empty or not text")
+            raise table.error(row, f"the column {name} is empty or not text")
         if problem := text_problem("sentence", text):
-            raise table.error(row, f"the column {names[0]} {problem}")
+            raise table.error(row, f"the column {name} {problem}")
     return NamedTexts([*texts_of_rows], table.labels("below"), table.notes)
+
+
+def _column_of_texts(table: Table) -> str:
+    """The column that is read, sentence or text: the one that the user named or that has texts."""
+    there = [name for name in ("sentence", "text") if name in table.columns]
+    names = [name for name in there if name in table.chosen] or there
+    layout = TableLayout(table.columns)
+    texts = layout.of_kind("text", "question")
+    if len(names) > 1:
+        names = [name for name in names if name in texts] or names
+    if len(names) == 1:
+        return names[0]
+    rule = "a table needs one column text or sentence; give other texts as a .txt file"
+    if remedy := naming_option(table.columns, "surprisal"):
+        rule = f"if it has a row per word, give {remedy}"
+    elif texts:
+        rule = (
+            f"name the texts, --columns {' or '.join(shlex.quote(f'sentence={x}') for x in texts)}"
+        )
+    raise BadInput(f"{table.name} has the columns {', '.join(table.source_names())}: {rule}")
 
 
 def _has_texts_as_rows(table: Table, how: Profile) -> bool:

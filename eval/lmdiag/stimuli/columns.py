@@ -112,7 +112,7 @@ def name_columns(
         notes.insert(0, f"columns: {', '.join(shown)}")
     notes = [*table.notes, *notes]
     rows = DataFrame(renamed, index=table.rows.index)
-    return replace(table, rows=rows, chosen=frozenset(chosen), notes=tuple(notes))
+    return replace(table, rows=rows, chosen=chosen, notes=tuple(notes))
 
 
 class _Fitting:

@@ -165,11 +165,19 @@ def item_columns(options: DesignOptions, columns: Collection[str]) -> list[str]:
 
 
 def joined_items(columns: DataFrame) -> Series:
-    """Returns the item of each row: the values of some columns, joined by blanks; NaN for none."""
+    """Returns the item of each row: the values of some columns, joined by blanks; NaN for none.
+
+    They are joined by bars where two items would have one name.
+    """
     texts = columns.apply(item_texts)
     if texts.shape[1] == 1:
         return texts.iloc[:, 0]
-    return joined_texts(texts).where(texts.notna().all(axis=1))
+    texts = texts.where(texts.notna().all(axis=1))
+    n_items = len(texts.dropna().drop_duplicates())
+    mark = " "
+    while (names := joined_texts(texts, mark).where(texts.notna().all(axis=1))).nunique() < n_items:
+        mark += "| "
+    return names
 
 
 # ---- warnings ------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
         remedy = "leave it out, nothing is read by it here"
         raise BadInput(f"{table.name}: --keep-case is for responses of people: {remedy}")
     table = without_gaps(table, options.gap)
-    form = form_of(table.columns, table.chosen & {*table.columns})
+    form = form_of(table.columns, table.chosen.keys() & table.columns.keys())
     if form == "sentences":
         refuse_fragments(table)
         table = with_critical(with_regions(table, options.separator), options.critical)
@@ -154,7 +154,11 @@ def refuse_fragments(table: Table) -> None:
     after the contexts that stand beside them.
     """
     names = named_columns("target", table.columns)
-    if not names or table.chosen & {"sentence", "context"} or not table.columns.get("sentence"):
+    if (
+        not names
+        or {"sentence", "context"} & table.chosen.keys()
+        or not table.columns.get("sentence")
+    ):
         return
     n_words = n_ended = n_inside = 0
     for text, word in zip(table.columns["sentence"], table.columns[names[0]], strict=True):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from lmdiag.stimuli.codes import Codes
 
 
-def joined_texts(table: DataFrame) -> Series:
-    """Returns the texts of the columns of each row, joined by blanks; "" where one is missing."""
+def joined_texts(table: DataFrame, mark: str = " ") -> Series:
+    """Returns the texts of the columns of each row, joined by a mark; "" where one is missing."""
     from pandas import Series
 
     columns = [
@@ -27,7 +27,7 @@ def joined_texts(table: DataFrame) -> Series:
     ]
     texts = columns[0]
     if len(columns) > 1:
-        texts = [" ".join(parts) for parts in zip(*columns, strict=True)]
+        texts = [mark.join(parts) for parts in zip(*columns, strict=True)]
     return Series(texts, table.index, dtype=object)
 
 

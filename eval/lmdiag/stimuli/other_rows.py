@@ -94,7 +94,8 @@ def responses(layout: TableLayout) -> OtherRows | None:
     if not contexts:
         return None
     field = "sentence" if layout.has_gaps(contexts[0]) else "context"
-    columns = {field: contexts[0]}
+    has_items = layout.item and layout.values[layout.item].are_groups
+    columns = ({"item": layout.item} if has_items else {}) | {field: contexts[0]}
     what = "responses of people"
     if wide := _wide_responses(layout, contexts[0]):
         return OtherRows("cloze", what, columns, wide=wide)

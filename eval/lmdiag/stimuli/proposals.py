@@ -77,7 +77,9 @@ class UnknownLayout(BadInput):
         self.table = table
         self.columns = [*filter(None, columns)]
         self.other = other_rows(layout)
-        self.candidates = [] if self.other else [*dict.fromkeys(layout.candidates())]
+        candidates = () if self.other else layout.candidates()
+        candidates = (_of_source(options, table) for options in candidates)
+        self.candidates = [*dict.fromkeys(candidates)]
         self.readings: Sequence[Reading] = ()
         has_text = "context" in columns or layout.gapped
         self.lacks = "column target" if has_text and not self.other else "column of texts"
@@ -132,13 +134,20 @@ def _own_names(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     return {free.get(name, name): values for name, values in columns.items()}
 
 
+def _of_source(options: TableOptions, table: Table) -> TableOptions:
+    """Options with columns by the names that they have in the file."""
+    pairs = (text.partition("=") for text in options.columns)
+    columns = (f"{name}={table.chosen.get(column, column)}" for name, _, column in pairs)
+    return replace(options, columns=tuple(columns))
+
+
 def check_layout(table: Table) -> None:
     """Raises `UnknownLayout` for a table in which no column has texts and something is known."""
     columns = table.columns
     if columns.keys() >= _PARTS:
         what = "a row is a region or a word of `lmdiag items --per`, which `lmdiag analyse` reads"
         raise BadInput(f"{table.name}: {what}; `lmdiag items` without it writes a row per text")
-    form = table.form or form_of(columns, table.chosen & {*columns})
+    form = table.form or form_of(columns, table.chosen.keys() & columns.keys())
     has_words = {"context", "target"} <= columns.keys()
     if form == "sentences" and "target" not in columns and "sentence" in columns:
         form = "" if any(_GAP(str(text)) for text in columns["sentence"][:_SAMPLE]) else form

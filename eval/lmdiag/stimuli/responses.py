@@ -56,7 +56,10 @@ def are_responses(table: Table, options: TableOptions) -> bool:
     word = next(name for name in columns if folded(name) in ("response", "word"))
     columns["response"] = columns.pop(word)
     found = responses(TableLayout(columns))
-    return found is not None and not found.option
+    if found is None:
+        return False
+    named = {name: column for name, column in found.columns.items() if name != "item"}
+    return not found._replace(columns=named).option
 
 
 def response_rows(table: Table, options: TableOptions) -> Table:
