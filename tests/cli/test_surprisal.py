@@ -155,7 +155,7 @@ def test_tables_are_read_by_their_column(command, halves):
         assert halves.asked[-2:] == ["A dog, barks.", "The cat"]
     path.with_name("t.csv").write_text("item,line\n1,A dog\n")
     refused = command.refused("surprisal", "--model", "halves:", path.with_name("t.csv"))
-    assert "has the columns item, line: a table needs one column text or sentence" in refused
+    assert "has the columns item, line: name the texts, --columns sentence=line" in refused
     path.with_name("t.csv").write_text("item,text\n1,NA\n")
     refused = command.refused("surprisal", "--model", "halves:", path.with_name("t.csv"))
     assert "t.csv:2: the column text is empty" in refused
