@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from lmdiag import diagnostics, files
 from lmdiag.excel_tables import excel_letters, excel_rows
 from lmdiag.files import MAX_CELL, check_size
-from lmdiag.table_headers import KNOWN_NAMES, Rows, TextRow
+from lmdiag.table_headers import KNOWN_NAMES, Rows, TextRow, can_be_names
 from lmdiag.text import (
     column_like,
     csv_cell,
@@ -68,6 +68,8 @@ _PLAIN = {str, bool, int, float, type(None)}
 _KINDS: dict[type, str] = {list: "a list", dict: "an object", bytes: "binary data"}
 # columns that are read where they are there, folded; see `Table.plain`
 _NEEDED = KNOWN_NAMES | {"rightcontext", "expected", "surprisal"}
+# rows that are compared with the header
+_SAMPLE = 200
 # keys of a region in the column `regions`; see docs/specification.md, section 1
 _REGION = {"number", "name", "start", "end"}
 
@@ -365,9 +367,13 @@ def _of_cells(name: str, found: Rows, unit: str, *, raw: bool) -> Table:
     """The table of the rows of a text or Excel file; see `read_table`."""
     _check_header(found.rows, f"{name}{_MARKS[unit]}")
     (first, first_number, header), *rows = found.rows
+    notes = found.notes
+    if repeated := [str(line) for line, _, cells in rows if cells == header]:
+        lines = f"{unit}{'s' if len(repeated) > 1 else ''} {first_few(repeated, 5)}"
+        notes = (*notes, f"header: it is there again in {lines}, passed over")
+        rows = [row for row in rows if row[2] != header]
     is_own = _is_own(header, [cells for _, _, cells in rows])
     columns: dict[str, Sequence[Any]] = {}
-    notes = found.notes
     for position, column in enumerate(header):
         texts = [cells[position] for _, _, cells in rows]
         if position and not column.strip():
@@ -385,23 +391,33 @@ def _of_cells(name: str, found: Rows, unit: str, *, raw: bool) -> Table:
             columns[from_csv_cell(column)] = [*map(cell_of.__getitem__, texts)]
         else:
             columns[column] = _values_of(texts, found.separator, raw=raw)
-    lines = [line for line, _, _ in rows]
-    index = row_index(lines, unit, below=[number - first_number for _, number, _ in rows])
+    places = [line for line, _, _ in rows]
+    index = row_index(places, unit, below=[number - first_number for _, number, _ in rows])
     return Table.of(name, columns, index, notes=notes, is_text=not is_own)
 
 
 def _check_header(rows: Sequence[TextRow], place: str) -> None:
-    """Refuses an empty file, a row in the place of the header, and a header that is there again."""
+    """Refuses an empty file, and a row or a line of a csv file in the place of the header."""
     if not rows:
         raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
     first, _, header = rows[0]
-    repeated = [line for line, _, cells in rows[1:] if cells == header]
-    if any(map(_NUMBER, header)) and (repeated or len({*header}) < len(header)):
+    sample = [cells for _, _, cells in rows[1:_SAMPLE]]
+    own = [name for name, *values in zip(header, *sample, strict=False) if name and name in values]
+    has_own = any(map(_NUMBER, own)) and not all(map(_NUMBER, own))  # also the repeated header
+    has_twice = any(map(_NUMBER, header)) and len({*header}) < len(header)
+    if has_own or has_twice:
         cells = first_few([*map(repr, header)], 5)
         problem = f"the first line seems to be a row, with {cells}, and must name the columns"
         raise BadInput(f"{place}{first}: {problem}: write a line of names above it")
-    if repeated:
-        raise BadInput(f"{place}{repeated[0]}: the header is there again: remove this line")
+    for separator in ",;\t" if len(header) == 1 else ():
+        names = header[0].split(separator)
+        if (
+            len(names) > 1
+            and all(separator in cells[0] for cells in sample)
+            and can_be_names(names)
+        ):
+            remedy = "divide it (in Excel: Text to Columns), or remove the quotes around lines"
+            raise BadInput(f"{place}{first}: all columns are in one, {header[0]!r:.60}: {remedy}")
 
 
 def _values_of(texts: list[str], separator: str, *, raw: bool) -> Sequence[Any]:

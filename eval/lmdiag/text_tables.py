@@ -36,6 +36,11 @@ _IN_QUOTES = re.compile(r'(?:^|(?<=[\t\r]))"((?:[^"\t]|"")*+)"(?=[\t\r\n]|\Z)', 
 _SEPARATOR_LINE = re.compile(r"sep=(.)[\r\n]").match
 _FIELD = re.compile(r'"[^"]*"|[^\s"]+').findall
 
+# comments, of which the last may be the header of the row below
+_COMMENTED_HEADER = re.compile(
+    r"(?:#[^\r\n]*[\r\n]+)*?(?P<sign>#[ \t]*)(?P<names>[^\r\n]+)[\r\n]+(?P<row>[^#\r\n][^\r\n]*)"
+).match
+
 # a column of PCIbex, in the comments above its results
 _PCIBEX = re.compile(r'"?#\s*(\d+)\.\s+(.*?)\.?[\s",]*$').match
 # what PCIbex writes for a comma and for control characters
@@ -48,7 +53,7 @@ def is_text_table(path: Path) -> bool:
     It names columns, one of them known, or `sentence` alone; or most lines have as many tabs, or
     all lines two or more other separators.
     """
-    text = read_text(path)
+    text = _without_sign(read_text(path))
     if _pcibex_names(path, text):
         return True
     sample = _sample(path, text)
@@ -68,7 +73,7 @@ def text_rows(path: Path) -> Rows:
 
     Rows may have a cell more than the header: their names, as R's `write.table` writes them.
     """
-    text = read_text(path)
+    text = _without_sign(read_text(path))
     if _pcibex_names(path, text):
         return _pcibex_rows(path, text)
     sample = _sample(path, text)
@@ -95,6 +100,21 @@ def text_rows(path: Path) -> Rows:
         rows = rows._replace(notes=(*rows.notes, note))
     _refuse_other_widths(path, rows.rows, separator)
     return rows._replace(separator=separator)
+
+
+def _without_sign(text: str) -> str:
+    """A text whose header is the last of the comments above the rows, without its sign."""
+    match = _COMMENTED_HEADER(text)
+    if not match:
+        return text
+    separator = max(_SEPARATORS, key=lambda x: _count(match["row"], x))
+    n = _count(match["row"], separator)
+    names, cells = (_unquoted(match[x], separator) for x in ("names", "row"))
+    is_known = bool(KNOWN_NAMES & {*map(folded, names)} - {*map(folded, cells)})
+    is_header = can_be_names(names) and (is_known or not can_be_names(cells))
+    if n and _count(match["names"], separator) == n and is_header:
+        return text[: match.start("sign")] + text[match.start("names") :]
+    return text
 
 
 def _sample(path: Path, text: str) -> list[str]:
@@ -222,13 +242,15 @@ def _has_quoted_fields(text: str, separator: str) -> bool:
     """Whether quotes surround fields with tabs or blanks between, or are characters of words.
 
     They surround fields if every field that begins with a quote ends with one, before the next tab,
-    and one of them has a blank or a quote in it.
+    and one of them has a blank or a quote in it, or all lines below the header have such a field.
     """
     if separator == _BLANK:
         return bool(_QUOTED_WORDS.search(text))
     fields = _IN_QUOTES.findall(text)
     n_begun = len(_QUOTE_FIRST.findall(text))
-    return len(fields) == n_begun and any(re.search(r'\s|"', field) for field in fields)
+    is_usual = 1 < text.rstrip().count("\n") <= len(fields)
+    has_words = is_usual or any(re.search(r'\s|"', field) for field in fields)
+    return len(fields) == n_begun and has_words
 
 
 # ---- PCIbex --------------------------------------------------------------------------------------

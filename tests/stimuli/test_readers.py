@@ -239,7 +239,9 @@ PLAIN = "item,a,note\n1,x,Koch\n2,y,Köchin\n"
 BROKEN = {
     "Latin-1": (".csv", PLAIN.encode("latin-1"), r"own.csv:3: not UTF-8 .*in Excel: CSV UTF-8"),
     "UTF-16 without a mark": (".csv", PLAIN[:9].encode("utf-16-le"), "own.csv:1: a NUL character"),
-    "header twice": (".csv", PLAIN + PLAIN, "own.csv:4: the header is there again: remove this li"),
+    "row as header": (".csv", "1,x,a\n1,y,b\n2,x,a\n", "own.csv:1: the first line seems to b"),
+    "all in one": (".csv", "".join(f'"{line}"\n' for line in PLAIN.split()),
+                   "own.csv:1: all columns are in one, 'item,a,note': divide it"),
     "column twice": (".csv", PLAIN.replace("note", "a"), "the column a is there twice: rename one"),
     "no name": (".csv", PLAIN.replace("note", ""), "own.csv:1: column 3, with 'Koch', has "
                 "no name: name it in the header"),
