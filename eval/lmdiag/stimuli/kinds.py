@@ -91,14 +91,20 @@ class Distinct:
         return bool(self.levels) and all(map(_is_number, self.levels))
 
     @cached_property
-    def texts(self) -> list[str]:
-        """The values that have letters and two words or more; four characters without blanks."""
-        return [level for level in self.levels if n_words(level) >= 2 and _LETTER(level)]
+    def sample(self) -> Sequence[str]:
+        """Some of the values, or all if they are not many."""
+        return self.levels[:: max(1, len(self.levels) // _SAMPLE_LEVELS)]
+
+    @cached_property
+    def are_texts(self) -> bool:
+        """Whether half of the values have letters and two words, without blanks four characters."""
+        texts = sum(n_words(level) >= 2 and bool(_LETTER(level)) for level in self.sample)
+        return 2 * texts >= len(self.sample)
 
     @property
     def mean_words(self) -> float:
         """Words of a value, on average; 0 without any."""
-        return sum(map(n_words, self.levels)) / max(1, len(self.levels))
+        return sum(map(n_words, self.sample)) / max(1, len(self.sample))
 
     @property
     def are_amounts(self) -> bool:
@@ -131,16 +137,14 @@ class Distinct:
             return "empty"
         if self.is_number:
             return "number"
-        n = len(self.levels)
-        sample = Distinct(self.codes, self.levels[:: max(1, n // _SAMPLE_LEVELS)])
-        n = len(sample.levels)
-        if sum(bool(_FILE(level.strip())) for level in sample.levels) * 2 >= n:
+        n = len(self.sample)
+        if sum(bool(_FILE(level.strip())) for level in self.sample) * 2 >= n:
             return "file"
         if self._are_labels(items):
             return "label"
-        if 2 * len(sample.texts) < n:
+        if not self.are_texts:
             return "word"
-        questions = sum(bool(_QUESTION_END(level.strip())) for level in sample.levels)
+        questions = sum(bool(_QUESTION_END(level.strip())) for level in self.sample)
         return "question" if 2 * questions > n else "text"
 
     def _are_labels(self, items: NDArray[np.intp] | None) -> bool:

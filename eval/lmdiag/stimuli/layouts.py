@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmdiag.stimuli.forms import SENTENCE_ENDS
-from lmdiag.stimuli.kinds import ValueKind, n_words, values_of
+from lmdiag.stimuli.kinds import ValueKind, values_of
 from lmdiag.stimuli.names import named
 from lmdiag.stimuli.table import GAP
 from lmdiag.text import folded
@@ -16,6 +16,8 @@ from lmdiag.types import TableOptions
 
 has_letters = re.compile(r"[^\W\d]").search
 """Finds a letter."""
+
+_SHORT = 3  # words of a short text, on average
 
 _GAP = re.compile(GAP, re.IGNORECASE).search
 _GAPS = re.compile(GAP, re.IGNORECASE).findall
@@ -44,7 +46,7 @@ class TableLayout:
             repeats = 1 < len(values.levels) < values.n_filled
             others = (self.values[other] for other in names if other != name)
             is_factor = any(map(values.differs_within, others))
-            if repeats and 2 * len(values.texts) < len(values.levels) and not is_factor:
+            if repeats and not values.are_texts and not is_factor:
                 return name
         return next((name for name in names if folded(name).startswith("item")), "")
 
@@ -56,20 +58,18 @@ class TableLayout:
             if kind in kinds and 2 * self.values[name].n_filled > self.n_rows
         ]
 
-    def texts(self, name: str) -> list[str]:
-        """Returns the text of each row; "" where it is missing."""
+    def texts(self, name: str, n: int | None = None) -> list[str]:
+        """Returns the text of each row, or of the first ones; "" where it is missing."""
         values = self.values[name]
-        levels = [*values.levels, ""]
-        return [levels[code] for code in values.codes.tolist()]
+        return [values.levels[code] if code >= 0 else "" for code in values.codes[:n].tolist()]
 
     def is_short(self, name: str) -> bool:
         """Returns whether values have up to three words on average."""
-        sizes = [n_words(level) for level in self.values[name].levels]
-        return bool(sizes) and sum(sizes) <= 3 * len(sizes)
+        return 0 < self.values[name].mean_words <= _SHORT
 
     def are_fragments(self, name: str) -> bool:
         """Returns whether nine in ten values do not end as sentences do."""
-        ends = [level.rstrip()[-1:] in SENTENCE_ENDS for level in self.values[name].levels]
+        ends = [level.rstrip()[-1:] in SENTENCE_ENDS for level in self.values[name].sample]
         return 10 * sum(ends) <= len(ends)
 
     def has_gaps(self, name: str) -> bool:

@@ -194,10 +194,10 @@ class _Proposals(TableLayout):
 
     def _names_pair(self, name: str) -> bool:
         """Whether a column has two values, which end the names of the pair or are 0 and 1."""
+        if not self.pair or len(self.values[name].levels) != 2:
+            return False
         levels = {folded(level) for level in self.values[name].levels}
         ends = [{x for x in levels if folded(column).endswith(x)} for column in self.pair]
-        if len(levels) != 2 or not ends:
-            return False
         is_verdict = folded(name) in ("label", "gold", "better", *NAMES["outcome"])
         return (is_verdict and levels <= {"0", "1", "2"}) or set.union(*ends) == levels
 
@@ -310,7 +310,7 @@ class _Proposals(TableLayout):
 
     def _stands_in(self, word: str, text: str) -> bool:
         """Whether most texts have the word of their row in them, and end as sentences do."""
-        pairs = [*zip(self.texts(word), self.texts(text), strict=True)][:_SAMPLE]
+        pairs = [*zip(self.texts(word, _SAMPLE), self.texts(text, _SAMPLE), strict=True)]
         n_inside = sum(bool(x) and x in y and y.rstrip()[-1:] in SENTENCE_ENDS for x, y in pairs)
         return 2 * n_inside > len(pairs)
 
@@ -325,7 +325,7 @@ class _Proposals(TableLayout):
         if sentences or len(no_contexts) > 1:
             names = no_contexts
         names = sorted(names, key=lambda name: self.values[name].n_filled < self.n_rows)
-        texts = {name: [*map(words_of, self.texts(name)[:_SAMPLE])] for name in names}
+        texts = {name: [*map(words_of, self.texts(name, _SAMPLE))] for name in names}
 
         def related(first: str) -> list[str]:
             shares = {
@@ -339,8 +339,8 @@ class _Proposals(TableLayout):
 
     def _critical(self, texts: Sequence[str]) -> str:
         """The column that has the position or the word of the critical word in all texts."""
-        columns = [*map(self.texts, texts)]
-        names = (name for name in self.values if name not in texts)
+        names = [name for name in self.values if name not in texts and _may_be_critical(name)]
+        columns = [*map(self.texts, texts)] if names else []
         found = (critical_option(name, self.texts(name), columns) for name in names)
         return next(filter(None, found), "")
 
@@ -377,7 +377,7 @@ class _Proposals(TableLayout):
         texts = [name for name in names[1:] if self.kinds[name] == "text"]
         if len(texts) < 2:
             return False
-        first, *others = ([*map(self._content, self.texts(x)[:_SAMPLE])] for x in texts)
+        first, *others = ([*map(self._content, self.texts(x, _SAMPLE))] for x in texts)
         shares = [overlap(a, b) for words in others for a, b in zip(first, words, strict=True)]
         return median(shares) < RELATED
 
@@ -431,6 +431,10 @@ def critical_options(columns: Mapping[str, Sequence[Any]]) -> list[str]:
     return [*filter(None, found)]
 
 
+def _may_be_critical(name: str) -> bool:
+    return any(names_critical(name, is_position=x) for x in (False, True))
+
+
 def critical_option(name: str, values: Sequence[Any], columns: Sequence[Sequence[Any]]) -> str:
     """Returns what `--critical` takes if a column has the critical word of all texts, else "".
 
@@ -440,7 +444,7 @@ def critical_option(name: str, values: Sequence[Any], columns: Sequence[Sequence
         name, values: of the column.
         columns: of the texts.
     """
-    if not any(names_critical(name, is_position=x) for x in (False, True)):
+    if not _may_be_critical(name):
         return ""
     texts = [str(value) for value in values]
     is_position = all(text.removesuffix(".0").isdecimal() for text in texts)

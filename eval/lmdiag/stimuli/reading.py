@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame
 
+_SAMPLE = 200  # rows of which a word is looked for in their texts
 # how much more overlap of texts rows of one item have than those of two, in a column of any name
 _MARGIN = 0.25
 
@@ -90,7 +91,7 @@ def _with_item(table: Table) -> Table:
     rows = [" ".join(str(part or "") for part in row) for row in parts]
     columns = {x: values_of(v) for x, v in table.columns.items() if x not in (*texts, "id")}
     columns = {x: v for x, v in columns.items() if v.are_groups}
-    found = [x for x, v in columns.items() if 2 * len(v.texts) < len(v.levels)]
+    found = [x for x, v in columns.items() if not v.are_texts]
     likely = []
     for name in found:
         within, across = shared_words(rows, columns[name].codes)
@@ -274,6 +275,9 @@ def _repeated(table: Table) -> dict[int, int]:
 
 def _long(table: Table, names: Sequence[str], text: str) -> Table:
     """A row for each of the wide columns in which a row has a text."""
+    import numpy as np
+    from pandas import isna
+
     others = table.columns.keys() - {*names}
     if not text:
         has_text = {"context", "sentence"} & others
@@ -282,26 +286,22 @@ def _long(table: Table, names: Sequence[str], text: str) -> Table:
         if name in others:
             there = f"--wide makes a column {name}, which is there"
             raise BadInput(f"{table.name}: {there}: rename it in the file")
-    cells = [
-        (row, name)
-        for row in range(len(table))
-        for name in names
-        if table.columns[name][row] not in (None, "")
-    ]
-    conditions = [name for _, name in cells]
-    long = table.of_rows_at([row for row, _ in cells])
+    cells = table.rows[[*names]].to_numpy(dtype=object)
+    is_filled = (cells != "") & ~isna(cells)
+    rows, columns = np.nonzero(is_filled)
+    conditions = np.array([*names], dtype=object)[columns].tolist()
+    long = table.of_rows_at(rows)
     row_names = long.labels("name")
-    made: dict[str, list[Any]] = {
-        text: [table.columns[name][row] for row, name in cells],
-        "condition": conditions,
-    }
+    made: dict[str, list[Any]] = {text: cells[is_filled].tolist(), "condition": conditions}
     ids = zip(long.columns.get("id", row_names), conditions, strict=True)
     cell_names = [f"{row}-{name}" for row, name in ids]
     if "id" in others:
         made["id"] = cell_names
-    n_empty = len(table) * len(names) - len(cells)
-    note = f"wide: {len(table):,} rows make {len(cells):,}, one for each {text}"
+    n_empty = is_filled.size - len(rows)
+    n_lacking = int((~is_filled.any(axis=1)).sum())
+    note = f"wide: {len(table):,} rows make {len(rows):,}, one for each {text}"
     note += f", {n_empty:,} empty cells make none" if n_empty else ""
+    note += f"; {n_lacking:,} rows have no {text} there and are left out" if n_lacking else ""
     if "item" not in others:
         made["item"] = [*map(str, row_names)]
         note += "; item is the number of the row"
@@ -313,10 +313,11 @@ def _long(table: Table, names: Sequence[str], text: str) -> Table:
 
 def _are_contexts(table: Table, names: Sequence[str]) -> bool:
     """Whether there are targets, which most texts of wide columns do not have in them."""
-    targets = table.columns.get("target", ())
-    rows = zip(targets, *(table.columns[name] for name in names), strict=False)
+    if "target" not in table.columns:
+        return False
+    rows = table.rows[["target", *names]].head(_SAMPLE).itertuples(index=False)
     inside = [str(word) in str(text).split() for word, *texts in rows for text in texts if text]
-    return bool(targets) and 2 * sum(inside) <= len(inside)
+    return 2 * sum(inside) <= len(inside)
 
 
 def _with_contrasts(table: Table, options: TableOptions) -> Table:
@@ -343,7 +344,9 @@ def _with_parts(table: Table, split: str) -> Table:
     if taken := [name for name in names if name in table.columns and name != column]:
         raise BadInput(f"{table.name}: --split {split}: there is a column {taken[0]}: rename one")
     levels = [level or "" for level in levels_of(table.columns[column])]
-    parts = parts_of(levels, match[2], len(names))
+    distinct = [*dict.fromkeys(levels)]
+    parts_by_level = dict(zip(distinct, parts_of(distinct, match[2], len(names)), strict=True))
+    parts = [parts_by_level[level] for level in levels]
     rule = f"not {len(names)} ({', '.join(names)}): leave such rows out by --filter"
     table.refuse({
         row: f"--split {split}: the column {column}: {level!r} has {len(of_level)} parts, {rule}"

@@ -27,6 +27,7 @@ _FACTORS: Mapping[str, Sequence[set[str]]] = {
 }
 
 _SEPARATOR = re.compile(r"(?:\W|_)+").findall
+_FIRST_NAMES = 20  # which are divided before all of them
 _MOST_LETTERS = 3  # parts of names that are single letters
 _MOST_UNMARKED = 3  # levels of a condition whose name no sign divides from another
 
@@ -64,10 +65,11 @@ def _divisions(names: Sequence[str]) -> Iterator[tuple[str, list[list[str]]]]:
     is_short = len(first) <= _MOST_LETTERS and (first.isupper() or first.isdecimal())
     choices += [("", len(first))] if is_short else []
     for separator, n in dict.fromkeys(choices):
-        if n < 2 or (separator and not all(name.count(separator) == n - 1 for name in names)):
-            continue
-        parts = parts_of(names, separator, n)
-        if all(len(of) == n and all(of) for of in parts):
+        for some in (names[:_FIRST_NAMES], names):
+            parts = parts_of(some, separator, n) if n > 1 else [[]]
+            if not all(len(of) == n and all(of) for of in parts):
+                break
+        else:
             yield separator, parts
 
 
