@@ -334,3 +334,52 @@ def test_fit_reads_the_words_of_several_models_and_names_them(tmp_path):
     assert "no columns of texts and positions: earlier words are not used" in fit.notes
     with pytest.raises(BadInput, match="a and b have different rows"):
         lmdiag.fit(words.iloc[:-1], response="cloze", controls=["length"])
+
+
+STEMS = [f"The cook {n} put the key in the" for n in range(8)]
+SAID = {"box": 3, "bag": 2, "sea": 1}
+
+
+def test_words_that_stand_once_are_not_counted_once_beside_their_numbers():
+    rows = [(stem, word, n) for stem in STEMS for word, n in SAID.items()]
+    words = pd.DataFrame(rows, columns=["context", "response", "N"])
+    with pytest.raises(BadInput, match="each word stands once with its context, and N may be how"):
+        read(words)
+    counted = read(words, columns=["count=N"]).columns()
+    assert counted["cloze"][:3] == [3 / 6, 2 / 6, 1 / 6]
+    shares = words.assign(N=words["N"] / 6).rename(columns={"N": "prop"})
+    with pytest.raises(BadInput, match="prop may be its share: give --columns cloze=prop"):
+        read(shares)
+    percent = words.assign(cloze=words["N"] / 6 * 100).drop(columns="N")
+    with pytest.raises(BadInput, match="percentages are read as numbers, --columns count=COLUMN"):
+        read(percent)
+    times = words.assign(N=[512, 408, 623] * 8).rename(columns={"N": "rt"})
+    assert len(read(times)) == 24
+
+
+def test_responses_are_found_by_what_they_are_and_columns_without_a_use_are_named(
+    tmp_path, command
+):
+    said = [(stem, word, n) for stem in STEMS for word, n in SAID.items() for _ in range(n)]
+    rows = pd.DataFrame(said, columns=["Satzanfang", "Antwort", "rt"]).assign(rt=range(48))
+    path = tmp_path / "own.csv"
+    rows.to_csv(path, index=False)
+    out = command("check", path)[1]
+    assert "responses of people: for `lmdiag cloze`, with --columns context=Satzanfang resp" in out
+    assert "responses   not used: rt" in out
+    fillers = rows.assign(cond=rows["Antwort"].map({"box": "a", "bag": "b", "sea": "c"}))
+    assert "lmdiag cloze" not in command("check", written(fillers, tmp_path))[1]  # of conditions
+    sentences = rows.rename(columns={"Satzanfang": "sentence", "Antwort": "response"})
+    assert "--columns context=sentence" in command("check", written(sentences, tmp_path))[1]
+
+
+def written(table, folder):
+    path = folder / "table.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def test_several_responses_in_a_cell_are_refused():
+    rows = pd.DataFrame({"context": STEMS[:4], "response": ["box; bag", "sea", "box, bag", "a|b"]})
+    with pytest.raises(BadInput, match="the response box; bag is several: write a row per resp"):
+        read(rows)

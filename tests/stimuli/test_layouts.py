@@ -579,3 +579,48 @@ COUNTS = [*range(1, 10)] * 2
 def test_words_their_positions_and_texts_are_found_by_what_they_are(columns, found):
     layout = TableLayout({name: [*map(str, values)] for name, values in columns.items()})
     assert word_rows(layout) == found
+
+
+SENTENCES = ["The baker saw it.", "A sailor slept here."]
+WORDS_OF = [word for text in SENTENCES for word in text.split()]
+SHUFFLED = [7, 2, 13, 5, 9, 0, 15, 3, 10, 6, 1, 11, 8, 14, 4, 12]
+
+
+def test_check_shows_a_text_of_words_and_the_commands_for_their_times(tmp_path, command):
+    table = pd.DataFrame({"item": [1] * 8, "cond": [*"aaaabbbb"], "word_nr": [1, 2, 3, 4] * 2})
+    table = table.assign(word=WORDS_OF, length=[*map(len, WORDS_OF)], RT=range(300, 308))
+    table = pd.concat([table, table.assign(item=2, word=table["word"].str.upper())])
+    path = tmp_path / "own.csv"
+    table.iloc[SHUFFLED].to_csv(path, index=False)
+    lines = command("check", path)[1].splitlines()
+    options = "--columns text=item text=cond position=word_nr"
+    assert lines[2].endswith(
+        f"a row per word: for `lmdiag surprisal` and `lmdiag fit`, with {options}"
+    )
+    assert lines[3] == "reads       text 1/b, position 4, RT 307: [here.]"
+    assert lines[5] == "texts       4, of 16 words"
+    assert lines[6] == f"response    lmdiag fit {path} --model M {options} --response RT"
+    assert lines[7] == f"conditions  cond: lmdiag analyse {path} --response RT"
+
+
+def test_words_beside_their_sentences_are_not_read_as_sentences(tmp_path, command):
+    table = pd.DataFrame({"sentence": np.repeat(SENTENCES, 4), "position": [1, 2, 3, 4] * 2})
+    path = tmp_path / "own.csv"
+    table.assign(word=WORDS_OF, rt=range(8)).to_csv(path, index=False)
+    with pytest.raises(BadInput, match=r"no sentence per row; .* it may have a row per word: "):
+        stimuli.load(path)
+    assert f"lmdiag run {path} --model M --columns sentence=sentence" in command("check", path)[1]
+    assert len(stimuli.load(path, columns="sentence=sentence")) == 8
+    assert read_texts(path).texts == [*reversed(SENTENCES)]
+
+
+def test_words_without_positions_and_parts_of_sentences_are_named(tmp_path):
+    words = pd.DataFrame({"word": WORDS_OF, "rt": range(8)})
+    with pytest.raises(BadInput, match="a row per word without its position, which no command"):
+        stimuli.load(words)
+    parts = ["The baker", "saw the dog", "in the garden."] * 2
+    rows = {"item": [1, 1, 1, 2, 2, 2], "region": [1, 2, 3] * 2, "content": parts}
+    with pytest.raises(BadInput, match="a row per region of a sentence, which no command reads"):
+        stimuli.load(rows)
+    with pytest.raises(BadInput, match="responses in numbers: for `lmdiag analyse`, with --resp"):
+        stimuli.load(rows | {"rt": [*range(6)]})

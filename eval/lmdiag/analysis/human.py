@@ -98,16 +98,17 @@ class HumanTable:
         uses |= (
             dict.fromkeys(names_in(how.formula or " + ".join(how.predictors)), "predictor") | uses
         )
-        used = {name: use for name, use in uses.items() if name in self.frame}
-        others = {str(x): "not used" for x in self.frame if x not in used}
+        used = {name: use for name, use in uses.items() if name and name in self.frame}
+        others = {str(x): "not used" for x in self.frame if x and x not in used}
         value = f"{how.response} {self.texts(how.response)[0]}" if how.response in used else ""
-        if not (how.word in used and how.text in used):
+        if not {how.word, how.text, how.position} <= {*used}:
             return read_lines([], value or f"{len(self.frame):,} rows", used | others)
-        words = self.texts(how.word)[self.texts(how.text) == self.texts(how.text)[0]]
-        first, *following = dict.fromkeys(zip(self.texts(how.position), words, strict=False))
-        text, _ = running.joined_words([str(first[1]), *(word for _, word in following[:8])])
-        line = f"[{first[1]}]{text[len(first[1]) :]}{' ...' if len(following) > 8 else ''}"
-        name = f"{how.text} {self.texts(how.text)[0]}, {how.position} {first[0]}"
+        of_text = np.flatnonzero(self.words["text"] == self.places["text"].iloc[0])
+        rows = self.first_rows[of_text[of_text >= self.word[0]]]
+        first, *following = self.texts(how.word)[rows[:9]]
+        text, _ = running.joined_words([first, *following])
+        line = f"[{first}]{text[len(first) :]}{' ...' if len(rows) > 9 else ''}"
+        name = f"{how.text} {self.texts(how.text)[0]}, {how.position} {self.texts(how.position)[0]}"
         return read_lines([name, value], line, used | others)
 
     def fingerprint(self) -> str:

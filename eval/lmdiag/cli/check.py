@@ -5,16 +5,20 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from lmdiag import stimuli
 from lmdiag.cli import options
 from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.layouts import as_typed
-from lmdiag.stimuli.proposals import UnknownLayout
+from lmdiag.stimuli.proposals import READS_SENTENCES, UnknownLayout
 from lmdiag.table_files import Table
 from lmdiag.text import truncated, visible
-from lmdiag.types import AS_IT_IS, DesignOptions, FactorOptions, TableOptions
+from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, FactorOptions, TableOptions
+
+if TYPE_CHECKING:
+    from lmdiag.stimuli.conditions import Uses
+    from lmdiag.stimuli.other_rows import OtherRows
 
 _LONGEST_LINE = 4_000
 """Characters of a line, which the name of a column may exceed."""
@@ -58,8 +62,14 @@ def _proposed_lines(
     yield f"columns     {', '.join(unknown.columns)}"
     if unknown.other:
         yield f"perhaps     {unknown.other.text()}"
+        if unknown.has_sentences:
+            yield f"or          lmdiag run {shlex.quote(file)} --model M {READS_SENTENCES}"
         if unknown.other.command == "analyse":
             yield from _use_lines(unknown.table, unknown.other.columns)
+        elif unknown.other.command == "surprisal":
+            yield from _word_lines(file, unknown, unknown.other, table)
+        elif unknown.other.command == "cloze":
+            yield from _response_lines(file, task, table.with_further(unknown.other.options))
         return
     best, *others = unknown.readings
     for what, reading in (("proposed", best), *(("or", x) for x in others if x.rows)):
@@ -80,19 +90,66 @@ def _read_lines(rows: Stimuli) -> Iterator[str]:
         yield from (f"warning: {line}" for line in design.warnings)
 
 
-def _use_lines(table: Table, columns: Mapping[str, str]) -> Iterator[str]:
-    """Yields what the columns of a table of responses are used for."""
+def _word_lines(
+    file: str, unknown: UnknownLayout, other: OtherRows, table: TableOptions
+) -> Iterator[str]:
+    """Yields the first text as models read it, and the commands for responses at its words."""
+    from lmdiag.analysis.human import read_human
+    from lmdiag.analysis.procedures import Procedure
+
+    options = table.with_further(other.options)
+    response = other.response
+    try:
+        words = read_human(
+            file, chosen=Procedure(response=response or "surprisal"), options=options
+        )
+        texts = words.running_texts().texts
+    except BadInput as problem:
+        yield f"then        {problem}"
+        return
+    for step, line in zip(("reads", "then"), words.reads(), strict=True):
+        yield f"{step:<11} {line.removeprefix('reads ')}"
+    yield f"texts       {len(texts):,}, of {len(words.words):,} words"
+    yield from words.gap_notes()
+    if not response:
+        return
+    named = f"--response {shlex.quote(response)}"
+    typed = " ".join(filter(None, [as_typed(options), named]))
+    model = "" if "surprisal" in unknown.columns else "--model M "
+    yield f"response    lmdiag fit {shlex.quote(file)} {model}{typed}"
+    if "item" in unknown.table.columns:
+        levels = _uses(unknown.table, "item", response).levels
+        if levels:
+            yield f"conditions  {', '.join(levels)}: lmdiag analyse {shlex.quote(file)} {named}"
+
+
+def _response_lines(file: str, task: str, options: TableOptions) -> Iterator[str]:
+    """Yields what `cloze` reads of a table of responses."""
+    try:
+        rows = stimuli.load(file, task, responses=True, **options.stored())
+    except BadInput as problem:
+        yield f"then        {problem}"
+    else:
+        yield from _lines(rows, DesignOptions())
+
+
+def _uses(table: Table, item: str, response: str) -> Uses:
+    """What the columns of a table of responses are used for."""
     from pandas import DataFrame
 
-    from lmdiag.stimuli.column_warnings import warnings_of, why_no_conditions
     from lmdiag.stimuli.conditions import uses_of
 
     frame = DataFrame({name: x for name, x in table.columns.items() if name}, dtype=object)
-    frame = frame.assign(item=frame[columns["item"]])
-    response = columns["response"]
-    uses = uses_of(frame, response=response)
-    yield f"response    {response}"
-    yield f"items       {frame[columns['item']].nunique():,}"
+    return uses_of(frame.assign(item=frame[item]), response=response)
+
+
+def _use_lines(table: Table, columns: Mapping[str, str]) -> Iterator[str]:
+    """Yields what the columns of a table of responses are used for."""
+    from lmdiag.stimuli.column_warnings import warnings_of, why_no_conditions
+
+    uses = _uses(table, columns["item"], columns["response"])
+    yield f"response    {columns['response']}"
+    yield f"items       {table.rows[columns['item']].nunique():,}"
     for name, levels in uses.levels.items():
         yield f"condition   {name}: {', '.join(levels)}"
     for name, use in uses.others.items():

@@ -69,8 +69,15 @@ class TableLayout:
 
     def are_fragments(self, name: str) -> bool:
         """Returns whether nine in ten values do not end as sentences do."""
-        ends = [level.rstrip()[-1:] in SENTENCE_ENDS for level in self.values[name].sample]
+        ends = [_is_ended(level) for level in self.values[name].sample]
         return 10 * sum(ends) <= len(ends)
+
+    def are_pieces(self, name: str) -> bool:
+        """Returns whether rows have the parts of sentences, of which only the last ends them."""
+        texts = [text for text in self.texts(name) if text]
+        n_ended = sum(map(_is_ended, texts))
+        n_capital = sum(text[:1].isupper() for text in texts)
+        return 0 < 2 * n_ended <= len(texts) and 2 * n_capital <= len(texts)
 
     def has_gaps(self, name: str) -> bool:
         """Returns whether a value has the marker of a missing word."""
@@ -91,6 +98,12 @@ class TableLayout:
             if re.search(r"\d", name) and is_text:
                 stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
         return [names for names in stems.values() if len(names) > 2]
+
+
+def _is_ended(text: str) -> bool:
+    """Whether a text ends as sentences do, and not in an ellipsis."""
+    end = text.rstrip()
+    return end[-1:] in SENTENCE_ENDS and not end.endswith(("...", "…"))
 
 
 def named_options(columns: Mapping[str, str]) -> tuple[str, ...]:

@@ -54,6 +54,14 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "response": (
         *NAMES_OF_RESPONSES, "completion", "continuation", "ending", "word", "target",
     ),
+    "count": (
+        "count", "counts", "n", "freq", "frequency", "nresponses", "numberofresponses",
+        "responsecount", "total",
+    ),
+    "cloze": (
+        "cloze", "clozeprobability", "clozeprob", "clozevalue", "proportion", "prop", "share",
+        "prob", "p", "percent", "percentage",
+    ),
     "list": (
         "list", "lists", "lst", "group", "grp", "version", "latin", "form", "block",
         "counterbalance", "counterbalancing", "order", "script", "session", "listnumber", "listid",

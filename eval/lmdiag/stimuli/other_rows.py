@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lmdiag.stimuli.kinds import MOST_LABELS
 from lmdiag.stimuli.layouts import TableLayout, as_typed, named_options
-from lmdiag.stimuli.names import NAMES_OF_RESPONSES, is_outcome, named
-from lmdiag.stimuli.word_rows import word_rows
+from lmdiag.stimuli.names import is_named, is_outcome, named
+from lmdiag.stimuli.response_columns import response_columns
+from lmdiag.stimuli.word_rows import are_running, may_be_response, word_rows, words_in
 from lmdiag.text import folded
 from lmdiag.types import TableOptions
 
@@ -26,6 +27,8 @@ class OtherRows(NamedTuple):
         columns: name that the command reads -> column.
         texts: further columns that tell texts apart.
         wide: columns of responses, of which a row has several.
+        response: of words, a column of what people did at them; "" for none.
+        remedy: of rows that no command reads, what makes them readable.
     """
 
     command: Literal["surprisal", "cloze", "analyse", ""]
@@ -33,27 +36,35 @@ class OtherRows(NamedTuple):
     columns: Mapping[str, str]
     texts: Sequence[str] = ()
     wide: Sequence[str] = ()
+    response: str = ""
+    remedy: str = ""
 
     @property
     def option(self) -> str:
         """The option that names the columns; "" if it is not needed."""
-        if self.command == "analyse":
-            item = shlex.quote(self.columns["item"])
-            response = shlex.quote(self.columns["response"])
-            option = f"--response {response}" if folded(response) != "surprisal" else ""
-            return option if folded(item) == "item" else f"{option} --item {item}".strip()
+        if self.command != "analyse":
+            return as_typed(self.options)
+        item = shlex.quote(self.columns["item"])
+        response = shlex.quote(self.columns["response"])
+        option = f"--response {response}" if folded(response) != "surprisal" else ""
+        return option if folded(item) == "item" else f"{option} --item {item}".strip()
+
+    @property
+    def options(self) -> TableOptions:
+        """The options that name the columns of words and of responses of people."""
         is_known = all(folded(name) == field for field, name in self.columns.items())
         columns = () if is_known else named_options(self.columns)
         if self.texts:  # which take the place of a column text, unless it is named, too
             names = [self.columns["text"], *self.texts]
             columns = tuple(x for x in columns if not x.startswith("text="))
             columns = (*(f"text={name}" for name in names), *columns)
-        return as_typed(TableOptions(columns=columns, wide=tuple(self.wide)))
+        return TableOptions(columns=columns, wide=tuple(self.wide))
 
     def text(self) -> str:
         """Returns what it is, for which command, and with which option."""
         if not self.command:
-            return f"{self.what}, which no command reads"
+            remedy = f": {self.remedy}" if self.remedy else ""
+            return f"{self.what}, which no command reads{remedy}"
         fit = " and `lmdiag fit`" if self.command == "surprisal" else ""
         what = f"{self.what}: for `lmdiag {self.command}`{fit}"
         return f"{what}, with {self.option}" if self.option else what
@@ -64,11 +75,18 @@ def other_rows(layout: TableLayout) -> OtherRows | None:
     numbers = _numbers(layout)
     if numbers and (folded(numbers.columns["response"]), layout.item) == ("surprisal", "item"):
         return numbers
-    return words_of_texts(layout) or responses(layout) or _word_list(layout) or numbers
+    return (
+        words_of_texts(layout)
+        or responses(layout)
+        or _words_alone(layout)
+        or _word_list(layout)
+        or numbers
+        or _pieces(layout)
+    )
 
 
 def words_of_texts(layout: TableLayout) -> OtherRows | None:
-    """Returns a row per word of a text: its position counts words, and most are single words."""
+    """Returns a row per word of a text, see `word_rows`."""
     found = word_rows(layout)
     if not found:
         return None
@@ -76,48 +94,33 @@ def words_of_texts(layout: TableLayout) -> OtherRows | None:
     columns = {"text": first} if first else {}
     columns |= {"position": found.position, "word": found.word}
     what = "a row per word" if first else "a row per word of one text"
-    return OtherRows("surprisal", what, columns, others)
+    measures = _measures(layout, (*found.texts, found.position, found.word))
+    measures = [x for x in measures if may_be_response(layout, found.word, x)]
+    return OtherRows("surprisal", what, columns, others, response=next(iter(measures), ""))
 
 
 def responses(layout: TableLayout) -> OtherRows | None:
-    """Returns a row per response to a context."""
-    contexts = [x for x in named("context", layout.values) if layout.kinds[x] == "text"]
-    contexts = contexts or [
-        name
-        for name in layout.of_kind("text", "question")
-        if folded(name) == "sentence" or layout.has_gaps(name)
-    ]
-    readers = named("reader", layout.values)
-    names = named("response", layout.values)
-    names = [x for x in names if layout.kinds[x] in ("word", "label", "text")]
-    names = [x for x in names if x not in contexts]
-    if not contexts:
-        return None
-    field = "sentence" if layout.has_gaps(contexts[0]) else "context"
-    has_items = layout.item and layout.values[layout.item].are_groups
-    columns = ({"item": layout.item} if has_items else {}) | {field: contexts[0]}
-    what = "responses of people"
-    if wide := _wide_responses(layout, contexts[0]):
-        return OtherRows("cloze", what, columns, wide=wide)
-    if not names or not (readers or folded(names[0]) in NAMES_OF_RESPONSES):
-        return None
-    return OtherRows("cloze", what, columns | {"response": names[0]})
+    """Returns a row per response to a context, see `response_columns`."""
+    found = response_columns(layout)
+    return (
+        OtherRows("cloze", "responses of people", found.columns, wide=found.wide) if found else None
+    )
 
 
-def _wide_responses(layout: TableLayout, context: str) -> list[str]:
-    """The columns with a response each to the context of a row.
+def _words_alone(layout: TableLayout) -> OtherRows | None:
+    """A row per word in the order of a text, without a column of positions."""
+    words = [name for name in words_in(layout) if are_running(layout.texts(name))]
+    what = "a row per word without its position"
+    remedy = "number the words of each text in a column position"
+    return OtherRows("", what, {"word": words[0]}, remedy=remedy) if words else None
 
-    Their names differ in numbers alone, and some of them have the same response in many rows,
-    as words of conditions never have.
-    """
-    for names in layout.numbered_words():
-        rows = zip(*(layout.texts(name) for name in names), strict=True)
-        said = [[word.strip().casefold() for word in row if word.strip()] for row in rows]
-        said = [words for words in said if len(words) > 1]
-        n_shared = sum(len({*words}) < len(words) for words in said)
-        if context not in names and said and 4 * n_shared >= len(said):
-            return names
-    return []
+
+def _pieces(layout: TableLayout) -> OtherRows | None:
+    """A row per region of a sentence."""
+    pieces = [name for name in layout.of_kind("text") if layout.are_pieces(name)]
+    remedy = "write a sentence per row, with a bar between its regions"
+    what = "a row per region of a sentence"
+    return OtherRows("", what, {"region": pieces[0]}, remedy=remedy) if pieces else None
 
 
 def _word_list(layout: TableLayout) -> OtherRows | None:
@@ -132,25 +135,28 @@ def _word_list(layout: TableLayout) -> OtherRows | None:
 
 
 def _numbers(layout: TableLayout) -> OtherRows | None:
-    """A row per item and response in numbers, in a table without texts."""
+    """A row per item and response in numbers, in a table without texts of sentences."""
     items = [x for x in named("target", layout.values) if _repeats(layout, x)]
     item = next(iter((*filter(None, [layout.item]), *items)), "")
-    if layout.of_kind("text") or not item:
+    texts = [x for x in layout.of_kind("text") if not layout.are_pieces(x)]
+    measures = _measures(layout, [item])
+    if texts or not item or not measures:
         return None
-    numbers = [x for x in layout.of_kind("number") if x != layout.item]
-    outcomes = [*named("outcome", numbers), *filter(is_outcome, numbers)]
-    outcomes = [x for x in outcomes if len(layout.values[x].levels) > 2]
-    never = {*named("reader", numbers), *named("position", numbers), *named("text", numbers)}
-    never |= {*named("list", numbers), *named("item", numbers)}
-    never |= {x for x in numbers if folded(x) == "region"}
-    others = [x for x in numbers if len(layout.values[x].levels) > 2 and x not in never]
-    others.sort(key=lambda x: len(layout.values[x].levels) <= MOST_LABELS)
-    surprisal = [x for x in numbers if folded(x) == "surprisal"]
-    response = [*surprisal, *outcomes, *others][:1]
-    if not response:
-        return None
-    columns = {"item": item, "response": response[0]}
+    columns = {"item": item, "response": measures[0]}
     return OtherRows("analyse", "responses in numbers", columns)
+
+
+def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
+    """The columns of numbers that may be responses, surprisal and known names first."""
+    numbers = [x for x in layout.of_kind("number") if x not in others]
+    surprisal = [x for x in numbers if folded(x) == "surprisal"]
+    numbers = [x for x in numbers if len(layout.values[x].levels) > 2]
+    outcomes = [*named("outcome", numbers), *filter(is_outcome, numbers)]
+    roles = ("reader", "position", "text", "list", "item")
+    further = [x for x in numbers if not any(is_named(x, role) for role in roles)]
+    further = [x for x in further if folded(x) != "region"]
+    further.sort(key=lambda x: len(layout.values[x].levels) <= MOST_LABELS)
+    return [*dict.fromkeys((*surprisal, *outcomes, *further))]
 
 
 def _repeats(layout: TableLayout, name: str) -> bool:

@@ -41,6 +41,10 @@ _FIRST_COLUMNS = 12  # columns whose texts are compared with those of all others
 _GAP = re.compile(GAP, re.IGNORECASE).search
 
 
+READS_SENTENCES = "--columns sentence=sentence"
+"""The option that reads the sentences of a table whose rows are something else."""
+
+
 class Reading(NamedTuple):
     """What options make of a table whose layout is not known.
 
@@ -66,6 +70,7 @@ class UnknownLayout(BadInput):
         table: as it is.
         columns: its columns by the names in the file.
         lacks: what is missing, e.g. "column of texts".
+        has_sentences: whether `READS_SENTENCES` reads sentences, which stand beside other rows.
         other: what it has instead of stimuli; None for a table that may have some.
         candidates: options that may read it, the most likely first.
         readings: what they read, after `tried`: first those that read all texts.
@@ -83,6 +88,8 @@ class UnknownLayout(BadInput):
         self.readings: Sequence[Reading] = ()
         has_text = "context" in columns or layout.gapped
         self.lacks = "column target" if has_text and not self.other else "column of texts"
+        self.has_sentences = bool(self.other) and "sentence" in columns
+        self.lacks = "sentence per row" if self.has_sentences else self.lacks
         self._texts = [name for name, kind in layout.kinds.items() if kind == "text"]
         self._pair = layout.pair
         self._verdicts = layout.verdicts
@@ -122,6 +129,7 @@ class UnknownLayout(BadInput):
         hint = f"perhaps {', or '.join(choices)}"
         if self.other:
             hint = f"it may have {self.other.text()}"
+            hint += f"; {READS_SENTENCES} reads the sentences" if self.has_sentences else ""
         elif self._pair:
             needs = f"{' and '.join(self._pair)} are two texts in a row: say which is good and bad"
         return f"{self.table.name}: no {self.lacks}; found: {names:.800}; {needs}; {hint}"
@@ -129,9 +137,8 @@ class UnknownLayout(BadInput):
 
 def _own_names(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """Columns by the names that they have in the file; see `name_columns`."""
-    renamed = {f"{name}{DATA_SUFFIX}": name for name in (*TEXT_COLUMNS, "item", "expected")}
-    free = {x: name for x, name in renamed.items() if name not in columns}
-    return {free.get(name, name): values for name, values in columns.items()}
+    own = {name: name.removesuffix(DATA_SUFFIX) for name in columns}
+    return {name if own[name] in columns else own[name]: x for name, x in columns.items()}
 
 
 def _of_source(options: TableOptions, table: Table) -> TableOptions:
@@ -142,7 +149,10 @@ def _of_source(options: TableOptions, table: Table) -> TableOptions:
 
 
 def check_layout(table: Table) -> None:
-    """Raises `UnknownLayout` for a table in which no column has texts and something is known."""
+    """Raises `UnknownLayout` for a table in which no column has texts and something is known.
+
+    Or a row is a word of the sentence that stands beside it, or a person's response to it.
+    """
     columns = table.columns
     if columns.keys() >= _PARTS:
         what = "a row is a region or a word of `lmdiag items --per`, which `lmdiag analyse` reads"
@@ -157,6 +167,12 @@ def check_layout(table: Table) -> None:
         except BadInput as problem:
             raise BadInput(f"{table.name}: {problem}") from None
         if unknown.other or unknown.candidates:
+            raise unknown
+    is_asked = "sentence" in table.chosen or table.form or form != "sentences"
+    n_sentences = len({*map(str, columns.get("sentence", ()))})
+    if not is_asked and 0 < 2 * n_sentences <= len(table):
+        unknown = UnknownLayout(table)
+        if unknown.other and unknown.other.command in ("surprisal", "cloze"):
             raise unknown
 
 

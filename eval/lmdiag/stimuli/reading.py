@@ -186,7 +186,7 @@ def first_steps(
                 table.column_of(name, option)
     problems.refuse()
     if allow_duplicates is not None:
-        if not options.wide:
+        if not (options.wide or options.critical):
             check_layout(table)  # identical responses of people are not duplicates
         with problems.kept():
             table = _without_repeated_rows(table, allowed=allow_duplicates)

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag.stimuli.forms import without_gaps
+from lmdiag.stimuli.kinds import values_of
 from lmdiag.stimuli.layouts import TableLayout
+from lmdiag.stimuli.names import named
 from lmdiag.stimuli.other_rows import naming_option, responses
 from lmdiag.stimuli.reading import first_steps, refuse_options
+from lmdiag.stimuli.response_columns import amount_column
 from lmdiag.stimuli.table import check
-from lmdiag.table_files import Problems, Table, as_numbers, written_text
+from lmdiag.table_files import ROW_NAMES, Problems, Table, as_numbers, written_text
 from lmdiag.text import first_few, folded, plain_response, shortened
 from lmdiag.types import SHARE_ROUNDING, BadInput, TableOptions
 
@@ -30,6 +34,8 @@ _WORDS = ("response", "word", "target")
 _SHARES = ("cloze", "target_cloze")
 _KNOWN = frozenset((*_ITEM, "sentence", "participant", "count", *_WORDS, *_SHARES))
 _RULE = "a row is a response (item, context, response), or a word with its count or cloze"
+_SEVERAL = re.compile(r"[^;|,/\n]*\w\s*[;|,/\n]\s*\w").match
+_ROUNDING = 0.5  # of percentages
 _LIST = re.compile(r"\[.*\]|\{.*\}", re.DOTALL).fullmatch
 
 
@@ -82,6 +88,7 @@ def response_rows(table: Table, options: TableOptions) -> Table:
     if options.wide and not has_item:  # contexts may repeat, and the numbers of rows do not
         table = table.having({}, without=("item",))
     table = _with_contexts(table, options.gap)
+    _refuse_unread_amounts(table)
     rows = _rows(table)
     table = table.having({}, *_json_notes(table.columns["target"]))
     written = [plain_response(text) for text in rows["target"]]
@@ -102,6 +109,8 @@ def response_rows(table: Table, options: TableOptions) -> Table:
         notes.append(f"responses with capitals read in lower case: {len(capital):,}{never}")
     if several := [*said["item"][items["item"] != said["item"]].unique()]:
         notes.append(f"each context of items with several is an item: {first_few(several, 5)}")
+    if unused := [x for x in _unused(table.columns) if not (options.wide and x == "condition")]:
+        notes.append(f"not used: {first_few(unused, 8)}")
     words = _counted(table.name, items).to_dict("list")
     return Table.of(table.name, words, form=FORM, notes=tuple(notes))
 
@@ -116,11 +125,11 @@ def _with_contexts(table: Table, gap: str) -> Table:
     if not word:
         rule = f"{_RULE}; --response names the column of responses{perhaps}"
         raise table.lacks(_WORDS[0], rule)
-    named = without_gaps(table.having({"target": table.columns[word]}), gap)
-    if "context" not in named.columns:
+    divided = without_gaps(table.having({"target": table.columns[word]}), gap)
+    if "context" not in divided.columns:
         mark = "; a sentence has ___ in the place of the word, or another mark: --gap TEXT"
         raise table.lacks("context", _RULE + mark * ("sentence" in table.columns) + perhaps)
-    return named
+    return divided
 
 
 def _rows(table: Table) -> DataFrame:
@@ -138,6 +147,7 @@ def _rows(table: Table) -> DataFrame:
         for name in (*_ITEM, "target")
     })  # fmt: skip
     rows["target"] = [_of_cell(table, row, text) for row, text in enumerate(rows["target"])]
+    _refuse_lists(table, rows["target"])
     if "gap_spaces" in columns:
         rows["gap_spaces"] = columns["gap_spaces"]
     if "item" not in columns:
@@ -149,9 +159,34 @@ def _rows(table: Table) -> DataFrame:
     most = 1.0 if share else float(2**53)
     if (wrong := np.flatnonzero(~((values >= 0) & (values <= most)))).size:
         wanted = "a share from 0 to 1" if share else "a number from 0 up"
+        if share and 1 < np.nanmax(values) <= 100 + _ROUNDING:
+            wanted += " (percentages are read as numbers, --columns count=COLUMN)"
         problem = f"the column {column}: expected {wanted}, not {columns[column][wrong[0]]!r}"
         raise table.error(int(wrong[0]), problem)
     return rows.assign(**{"cloze" if share else "count": values})
+
+
+def _unused(columns: Collection[str]) -> list[str]:
+    """The columns that are not read; names of people are none of them."""
+    share = next((name for name in _SHARES if name in columns), "")
+    used = {*_KNOWN, "gap_spaces", *ROW_NAMES, *named("reader", columns)}
+    used -= {"count"} if share else set()
+    return [name for name in columns if name not in used]
+
+
+def _refuse_unread_amounts(table: Table) -> None:
+    """Refuses rows of words, each once, beside numbers that may be their counts or shares."""
+    if not {"count", "participant", *_SHARES}.isdisjoint(table.columns):
+        return
+    never = {*_KNOWN, *ROW_NAMES} - {"context", "target"}
+    columns = {x: values_of(v) for x, v in table.columns.items() if x not in never}
+    found = amount_column(columns, "context", "target")
+    if found:
+        kind, column = found
+        what = {"count": "how often it was given", "cloze": "its share"}[kind]
+        remedy = f"give --columns {kind}={shlex.quote(column)}, or rename this column"
+        problem = f"each word stands once with its context, and {column} may be {what}"
+        raise BadInput(f"{table.name}: {problem}: {remedy}")
 
 
 def _of_cell(table: Table, row: int, text: str) -> str:
@@ -170,6 +205,16 @@ def _of_cell(table: Table, row: int, text: str) -> str:
         problem = f"the response {shortened(text, 40)} is not one text: write a row per response"
         raise table.error(row, problem)
     return texts[0].strip() if texts else ""
+
+
+def _refuse_lists(table: Table, texts: Sequence[str]) -> None:
+    """Refuses responses of which most are several, with a sign between them."""
+    several = [*map(_SEVERAL, texts)]
+    n_filled = sum(map(bool, texts))
+    if 2 * sum(map(bool, several)) > n_filled > 0:
+        row = next(row for row, match in enumerate(several) if match)
+        problem = f"the response {shortened(texts[row], 40)} is several: write a row per response"
+        raise table.error(row, problem)
 
 
 def _json_notes(cells: Sequence[object]) -> Iterator[str]:

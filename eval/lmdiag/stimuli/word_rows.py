@@ -25,6 +25,8 @@ _BLANK = re.compile(r"\s").search
 _MARK = re.compile(r"[.!?。！？][\"'”’»)]*\Z").search
 _MOST_WITH_BLANKS = 0.05  # of the words, where some are mistakes
 _LEAST_STEPS = 0.6  # of the steps from word to word that go up by one
+_MOST_RISES = 0.8  # of the steps from word to word of a response
+_SAMPLE = 2_000  # rows whose words are looked at
 _MOST_PAIRED = 6  # columns of which two are tried together
 
 
@@ -77,6 +79,16 @@ def _has_single_words(layout: TableLayout, name: str) -> bool:
     return n_with_blanks <= _MOST_WITH_BLANKS * len(levels) and any(map(has_letters, levels))
 
 
+def are_running(words: Sequence[str]) -> bool:
+    """Returns whether words follow each other as in sentences: a capital comes after each end."""
+    pairs = [*itertools.pairwise(words[:_SAMPLE])]
+    after_end = [after for word, after in pairs if _MARK(word)]
+    n_capital = sum(after[:1].isupper() for after in after_end)
+    return (
+        bool(after_end) and 10 * n_capital >= 9 * len(after_end) and len(pairs) > 2 * len(after_end)
+    )
+
+
 def _positions(layout: TableLayout, word: str) -> Iterator[str]:
     """Yields the columns that may have the positions of words, those of a known name first.
 
@@ -96,13 +108,35 @@ def _positions(layout: TableLayout, word: str) -> Iterator[str]:
 
 def _counts(numbers: Distinct, words: Distinct) -> bool:
     """Whether whole numbers go up by one from word to word, in the order of the rows."""
+    steps = _steps(numbers, words)
+    return len(steps) > 0 and float((steps == 1).mean()) >= _LEAST_STEPS
+
+
+def may_be_response(layout: TableLayout, word: str, name: str) -> bool:
+    """Returns whether numbers may be what people did at words.
+
+    They are called so, or they are not surprisals, do not follow from the word, as its length, and
+    do not rise from word to word, as its place.
+    """
+    from lmdiag.stimuli.codes import is_known_from
+
+    numbers, words = layout.values[name], layout.values[word]
+    if is_outcome(name) or is_named(name, "outcome"):
+        return True
+    if folded(name) in ("surprisal", "entropy") or is_known_from(numbers.codes, [words.codes]):
+        return False
+    steps = _steps(numbers, words)
+    rises = len(steps) > 0 and float((steps > 0).mean()) >= _MOST_RISES
+    return not rises and not _counts(numbers, words)
+
+
+def _steps(numbers: Distinct, words: Distinct) -> NDArray[np.float64]:
+    """The differences from one word to the next, in the order of the rows."""
     import numpy as np
 
-    values = _as_numbers(numbers)
     is_step = words.codes[1:] != words.codes[:-1]
-    steps = np.diff(values)[is_step]
-    is_whole = bool((np.nan_to_num(values) % 1 == 0).all())
-    return is_whole and len(steps) > 0 and float((steps == 1).mean()) >= _LEAST_STEPS
+    steps: NDArray[np.float64] = np.diff(_as_numbers(numbers))[is_step]
+    return steps
 
 
 def _as_numbers(values: Distinct) -> NDArray[np.float64]:

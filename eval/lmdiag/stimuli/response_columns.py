@@ -1,0 +1,173 @@
+"""Tables of people's responses: which columns have the contexts, the responses and their numbers.
+
+Names only suggest. Responses are words of which several are given to one context, some of them more
+than once, and which no condition explains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from lmdiag.stimuli.kinds import MOST_LABELS, Distinct
+from lmdiag.stimuli.layouts import TableLayout
+from lmdiag.stimuli.names import NAMES_OF_RESPONSES, is_named, named
+from lmdiag.text import folded
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_AMOUNTS = {"count", "cloze", "targetcloze"}
+"""Names of the columns of counts and shares that are read."""
+
+_MOST_SPREAD = 0.1  # of sums of counts, in standard deviations by their mean
+_ROUNDING = 0.02  # of sums of shares
+
+
+class ResponseColumns(NamedTuple):
+    """The columns of a table of responses.
+
+    Attributes:
+        columns: name that `cloze` reads -> column.
+        wide: columns of responses, of which a row has several.
+    """
+
+    columns: Mapping[str, str]
+    wide: Sequence[str] = ()
+
+
+def response_columns(layout: TableLayout) -> ResponseColumns | None:
+    """Returns the columns of a table with responses to contexts; None for other tables."""
+    for context in _contexts(layout):
+        field = "sentence" if layout.has_gaps(context) else "context"
+        has_items = layout.item and layout.values[layout.item].are_groups
+        columns = ({"item": layout.item} if has_items else {}) | {field: context}
+        if wide := _wide_responses(layout, context):
+            return ResponseColumns(columns, wide)
+        response = _response(layout, context)
+        if response:
+            amount = amount_column(layout.values, context, response)
+            columns |= {"response": response} | ({amount[0]: amount[1]} if amount else {})
+            return ResponseColumns(columns)
+    return None
+
+
+def _contexts(layout: TableLayout) -> list[str]:
+    """The columns that may have contexts: of a known name, with gaps, or without an end."""
+    texts = layout.of_kind("text", "question")
+    known = [x for x in named("context", layout.values) if layout.kinds[x] == "text"]
+    if known:
+        return known
+    open_texts = (x for x in texts if layout.are_fragments(x))
+    named_or_gap = (x for x in texts if folded(x) == "sentence" or layout.has_gaps(x))
+    return [*dict.fromkeys((*named_or_gap, *open_texts))]
+
+
+def _response(layout: TableLayout, context: str) -> str:
+    """The column with the responses to contexts; "" for none."""
+    words = [x for x in layout.values if layout.kinds[x] in ("word", "label", "text")]
+    words = [x for x in words if x not in (context, layout.item) and not is_named(x, "reader")]
+    known = named("response", words)
+    if known and (named("reader", layout.values) or folded(known[0]) in NAMES_OF_RESPONSES):
+        return known[0]
+    said = [x for x in words if layout.is_short(x) and _are_said(layout, context, x)]
+    return next(iter((*named("response", said), *said)), "")
+
+
+def _are_said(layout: TableLayout, context: str, name: str) -> bool:
+    """Whether words are responses to contexts by what they are.
+
+    In a quarter of the contexts a word stands twice, in a quarter there are several words, and no
+    column of labels tells which of them.
+    """
+    import numpy as np
+
+    from lmdiag.stimuli.codes import combined, is_known_from, n_distinct, n_distinct_by
+
+    contexts = layout.values[context].codes
+    words = layout.values[name].codes
+    filled = (contexts >= 0) & (words >= 0)
+    contexts, words = contexts[filled], words[filled]
+    if not len(words):
+        return False
+    n_words = n_distinct_by(contexts, words)
+    n_rows = np.bincount(contexts, minlength=len(n_words))
+    n_contexts = np.count_nonzero(n_rows)
+    has_several = 4 * np.count_nonzero(n_words > 1) >= n_contexts
+    has_repeated = 4 * np.count_nonzero(n_rows > n_words) >= n_contexts
+    if not (has_several and has_repeated):
+        return False
+    few = (v for x, v in layout.values.items() if x != name and len(v.levels) <= MOST_LABELS)
+    labels = [values.codes[filled] for values in few]
+    labels = [x for x in labels if 2 * n_distinct(combined(contexts, x)) <= len(words)]
+    return not any(is_known_from(words, [contexts, x]) for x in labels)
+
+
+def _wide_responses(layout: TableLayout, context: str) -> list[str]:
+    """The columns with a response each to the context of a row.
+
+    Their names differ in numbers alone, and some of them have the same response in many rows,
+    as words of conditions never have.
+    """
+    for names in layout.numbered_words():
+        rows = zip(*(layout.texts(name) for name in names), strict=True)
+        said = [[word.strip().casefold() for word in row if word.strip()] for row in rows]
+        said = [words for words in said if len(words) > 1]
+        n_shared = sum(len({*words}) < len(words) for words in said)
+        if context not in names and said and 4 * n_shared >= len(said):
+            return names
+    return []
+
+
+# ---- numbers of responses ------------------------------------------------------------------------
+
+
+def amount_column(
+    columns: Mapping[str, Distinct], context: str, response: str
+) -> tuple[Literal["count", "cloze"], str] | None:
+    """Returns what the rows of responses are counted by, and its column; None for nothing.
+
+    That is where each word stands once with its context, and no column of readers, counts or shares
+    is named: a column of numbers that is called so, whose sums over contexts are shares, or do not
+    depend on the number of words.
+    """
+    import numpy as np
+
+    from lmdiag.stimuli.codes import combined, n_distinct
+
+    if named("reader", columns) or not _AMOUNTS.isdisjoint(map(folded, columns)):
+        return None
+    contexts = columns[context].codes
+    pairs = combined(contexts, columns[response].codes)
+    n_pairs = n_distinct(pairs)
+    n_contexts = len(np.unique(contexts[pairs >= 0]))
+    if n_pairs < np.count_nonzero(pairs >= 0) or n_pairs < 2 * n_contexts:
+        return None
+    names = [name for name, values in columns.items() if values.is_number]
+    names = [x for x in names if not any(is_named(x, y) for y in ("item", "list", "position"))]
+    known = [*named("cloze", names), *named("count", names)]
+    for name in dict.fromkeys((*known, *names)):
+        values = np.array([*map(float, columns[name].levels), np.nan])[columns[name].codes]
+        kind = _kind_of_amounts(values[pairs >= 0], contexts[pairs >= 0], is_known=name in known)
+        if kind:
+            return kind, name
+    return None
+
+
+def _kind_of_amounts(
+    values: NDArray[np.float64], contexts: NDArray[np.intp], *, is_known: bool
+) -> Literal["count", "cloze", ""]:
+    """What numbers of words are: shares of their context, counts, or nothing of both."""
+    import numpy as np
+
+    if np.isnan(values).any() or values.min() < 0 or len({*values.tolist()}) < 2:
+        return ""
+    sums = np.bincount(contexts, values)[np.unique(contexts)]
+    if sums.max() <= 1 + _ROUNDING:
+        return "cloze" if is_known or np.median(sums) > 0.5 else ""
+    if is_known and (values % 1 == 0).all():
+        return "count"
+    n_words = np.bincount(contexts)[np.unique(contexts)]
+    is_even = sums.std() <= _MOST_SPREAD * sums.mean()
+    return "count" if is_even and n_words.std() > 2 * _MOST_SPREAD * n_words.mean() else ""
