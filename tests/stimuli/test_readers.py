@@ -17,6 +17,7 @@ from lmdiag.runs.surprisals import read_texts
 from lmdiag.stimuli.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.conditions import uses_of
 from lmdiag.stimuli.design import check_columns, design_of
+from lmdiag.stimuli.kinds import values_of
 from lmdiag.stimuli.names import NAMES, NAMES_OF_WORDS
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.stimuli.shown import first_rows
@@ -614,17 +615,7 @@ def test_a_column_that_groups_related_texts_is_the_item(group, name):
 
 
 def test_numbers_of_items_that_begin_anew_are_found_though_texts_share_articles():
-    nouns = [
-        "baker",
-        "sailor",
-        "teacher",
-        "doctor",
-        "painter",
-        "driver",
-        "farmer",
-        "nurse",
-        "lawyer",
-    ]
+    nouns = ["baker", "sailor", "teacher", "doctor", "painter", "driver", "farmer", "nurse", "cook"]
     rows = pd.DataFrame(
         {"study": n // 3, "item": n % 3, "when": when, "sentence": f"{when} the {noun} slept here."}
         for n, noun in enumerate(nouns)
@@ -633,6 +624,8 @@ def test_numbers_of_items_that_begin_anew_are_found_though_texts_share_articles(
     design = design_of(stimuli.load(rows))
     assert [*design.levels] == ["when"]
     assert any("give --item study item" in warning for warning in design.warnings)
+    factor = rows.rename(columns={"study": "fit"})  # the word may be that of a condition
+    assert [*design_of(stimuli.load(factor)).levels] == ["fit", "when"]
 
 
 def test_a_factor_that_is_called_context_is_named_as_in_the_file():
@@ -740,3 +733,45 @@ def test_a_wrong_level_and_a_cell_that_no_item_has_are_named():
     rows.loc[2, "a"] = "x"  # item 0 has x, p twice
     _, several = design_of(stimuli.load(rows)).warnings
     assert several.startswith("item 0, x, p has 2 texts (rows 1, 3) and no row in another cell")
+
+
+LEVELS = latin_responses().replace({"cond": {"a": "SRC", "b": "ORC"}})
+WRONG = {
+    "timeout": (LEVELS.assign(rt=["late", *["3"] * 95]), "--filter 'rt!=late' leaves out 1 row"),
+    "units": (LEVELS.assign(rt="392 ms"), "write numbers alone, without units"),
+    "percent": (LEVELS.assign(rt="85%"), "write numbers alone, without units"),
+    "comma": (LEVELS.assign(rt="0,85"), "write decimals with a point"),
+    "words": (LEVELS.assign(rt="slow"), "choose --response from subject"),
+    "blank": (LEVELS.assign(cond=["SRC ", *LEVELS["cond"][1:]]), "1 row as 'SRC ', 47 as 'SRC'"),
+    "case": (LEVELS.assign(cond=["src", *LEVELS["cond"][1:]]), "which differ in letter case alone"),
+    "empty cell": (LEVELS.assign(rt=[None if x == "SRC" else 1.0 for x in LEVELS["cond"]]),
+                   "none has one in SRC: leave levels out by --filter"),
+}  # fmt: skip
+"""Tables of responses that cannot be analysed -> what is said."""
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_in_a_table_of_responses_has_a_remedy(case):
+    table, remedy = WRONG[case]
+    with pytest.raises(BadInput, match=re.escape(remedy)):
+        analyse_rows(table, response="rt")
+
+
+@pytest.mark.parametrize("unit", ["392 ms", "85 %", "5 (all)"])
+def test_numbers_with_units_are_responses_and_no_sentences(unit):
+    table = LEVELS.assign(rt=[f"{n}{unit[1:]}" for n in range(96)])
+    with pytest.raises(BadInput, match="responses in numbers: for `lmdiag analyse`, with --resp"):
+        stimuli.load(table)
+    assert values_of([*table["rt"], "2只狗在公园里睡觉。"]).kind() == "word"
+    assert values_of(["2只狗在公园里睡觉。"]).kind() == "text"
+
+
+def test_a_column_that_groups_related_texts_is_named_where_each_row_is_an_item():
+    cells = [(n, tense) for n in range(12) for tense in ("sat", "sits")]
+    rows = pd.DataFrame(cells, columns=["set", "tense"])
+    rows["sentence"] = [f"The dog{n} {tense} in hut{n} at hill{n} by sea{n}." for n, tense in cells]
+    rows["item"] = range(24)
+    (warning,) = design_of(stimuli.load(rows)).warnings
+    assert warning.endswith("rows of one set have related texts: give --item set")
+    read = design_of(stimuli.load(rows), DesignOptions(item=("set",)))
+    assert (read.n_items, [*read.levels]) == (12, ["tense"])

@@ -24,13 +24,18 @@ from lmdiag.analysis.linear import LinearFit, fit_mixed
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.measures import CRITICAL
 from lmdiag.presentable import Presentable
-from lmdiag.stimuli.column_warnings import NO_CONDITION, warnings_of, why_no_conditions
+from lmdiag.stimuli.column_warnings import (
+    NO_CONDITION,
+    refuse_near_levels,
+    warnings_of,
+    why_no_conditions,
+)
 from lmdiag.stimuli.conditions import Uses, uses_of
 from lmdiag.stimuli.levels import item_texts, level_texts
 from lmdiag.stimuli.names import named as known_columns
 from lmdiag.stimuli.shown import read_lines
 from lmdiag.table_files import written_text
-from lmdiag.text import DATA_SUFFIX, column_like, in_order, visible
+from lmdiag.text import DATA_SUFFIX, column_like, first_few, in_order, visible
 from lmdiag.types import BadInput, Coding
 
 UNITS = {"surprisal": "bits", "log_odds": "nats", "correct": "share"}
@@ -213,6 +218,7 @@ def analyse_table(
     kept: Mapping[str, Sequence[str]] = {}
     if "item" in table:
         found = find(table)
+        refuse_near_levels(found)
         warnings = tuple(warnings_of(found))
         kept = found.levels
         cells = [rows.column_of(table, name) for name in found.levels]
@@ -351,12 +357,22 @@ def _means_of_models(
         values = model_rows[response].groupby(of_rows).mean().reindex(every).to_numpy()
         wide = DataFrame(values.reshape(-1, len(cells)), items, cells).rename_axis("item")
         if wide.isna().any(axis=1).all():
-            raise BadInput(
-                f"no item has a value in all {len(cells)} cells of {' x '.join(names)}: name the "
-                "conditions with --conditions"
-            )
+            raise BadInput(_no_complete_item(wide))
         means[str(model)] = wide
     return means
+
+
+def _no_complete_item(means: DataFrame) -> str:
+    """Why no item has a value in all cells, and what to do."""
+    names = [*means.columns.names]
+    has = f"no item has a value in all {means.shape[1]} cells of {' x '.join(names)}"
+    empty = means.columns[means.isna().all().to_numpy()]
+    if len(empty):
+        cells = first_few([", ".join(cell) for cell in empty])
+        return f"{has}, and none has one in {cells}: leave levels out by --filter"
+    if (means.notna().sum(axis=1) <= 1).all():
+        return f"{has}, since each has one level: --by takes a column that differs between items"
+    return f"{has}: name fewer of them by --conditions, or leave levels out by --filter"
 
 
 def cell_columns(conditions: Iterable[str]) -> dict[str, str]:

@@ -51,8 +51,33 @@ def with_numbers(table: DataFrame, response: str, name: str) -> DataFrame:
     def where(row: int) -> str:
         return f"{name}:{table.index[row]}"
 
-    numbers = {x: as_numbers(table[x], x, where) for x in columns if x in table}
+    try:
+        numbers = {x: as_numbers(table[x], x, where) for x in columns if x in table}
+    except BadInput as error:
+        raise BadInput(f"{error}: {_remedy(table, columns[0])}") from None
     return table.assign(**numbers)
+
+
+def _remedy(table: DataFrame, name: str) -> str:
+    """What to do with a column of a response that has values which are no numbers."""
+    texts = level_texts(table[name]).dropna()
+    others = texts[to_numeric(texts, errors="coerce").isna()]
+    if 2 * len(others) < len(texts) and others.nunique() <= MOST_LABELS:
+        wrong = quote(f"{name}!={','.join(others.unique())}")
+        return f"--filter {wrong} leaves out {len(others):,} row{'s' if len(others) > 1 else ''}"
+    if not texts.str.contains(r"\d").any():
+        return _choice(table)
+    if others.str.fullmatch(r"[-+]?\d+,\d+").all():
+        return "write decimals with a point, and no marks between thousands"
+    return "write numbers alone, without units"
+
+
+def _choice(table: DataFrame) -> str:
+    """The columns that may be the response."""
+    numbers = {str(name): to_numeric(table[name], errors="coerce").notna().any() for name in table}
+    names = [name for name, is_one in numbers.items() if is_one]
+    names = [name for name in names if folded(name) not in ("item", "model", "list")]
+    return f"choose --response from {', '.join(names)}" if names else "there are no numbers"
 
 
 def column_of(table: DataFrame, name: str) -> str:
@@ -160,13 +185,9 @@ def _response(table: DataFrame, response: str) -> Series:
         probability = 2.0 ** -table["surprisal"].astype(float)
         return probability if response == "probability" else logit(probability)
     if response != "correct":
-        numbers = (to_numeric(table[name], errors="coerce").notna() for name in table)
-        names = [str(name) for name, is_one in zip(table, numbers, strict=True) if is_one.any()]
-        names = [name for name in names if folded(name) not in ("item", "model", "list")]
-        choice = f"choose --response from {', '.join(names)}" if names else "there are no numbers"
-        has_texts = any(values_of(table[name]).kind() == "text" for name in {*table} - {*names})
+        has_texts = any(values_of(table[name]).kind() == "text" for name in table)
         remedy = "; `lmdiag run FILE` gives surprisals of texts" if has_texts else ""
-        raise BadInput(f"no column {response!r}: {choice}{remedy}")
+        raise BadInput(f"no column {response!r}: {_choice(table)}{remedy}")
     for name in ("sensitivity", "accuracy@1"):
         if name in columns:
             return to_numeric(table[name]).astype(float)

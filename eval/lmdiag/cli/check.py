@@ -64,7 +64,7 @@ def _proposed_lines(
         yield f"perhaps     {unknown.other.text()}"
         if unknown.has_sentences:
             yield f"or          lmdiag run {shlex.quote(file)} --model M {READS_SENTENCES}"
-        if unknown.other.command == "analyse":
+        if {"item", "response"} <= unknown.other.columns.keys():
             yield from _use_lines(unknown.table, unknown.other.columns)
         elif unknown.other.command == "surprisal":
             yield from _word_lines(file, unknown, unknown.other, table)
@@ -145,9 +145,14 @@ def _uses(table: Table, item: str, response: str) -> Uses:
 
 def _use_lines(table: Table, columns: Mapping[str, str]) -> Iterator[str]:
     """Yields what the columns of a table of responses are used for."""
-    from lmdiag.stimuli.column_warnings import warnings_of, why_no_conditions
+    from lmdiag.stimuli.column_warnings import (
+        refuse_near_levels,
+        warnings_of,
+        why_no_conditions,
+    )
 
     uses = _uses(table, columns["item"], columns["response"])
+    refuse_near_levels(uses)
     yield f"response    {columns['response']}"
     yield f"items       {table.rows[columns['item']].nunique():,}"
     for name, levels in uses.levels.items():

@@ -109,6 +109,8 @@ def run_command(
             inputs = rows.load(data, asked, scoring, DesignOptions(**design.stored()))
             if processes.first:
                 _say_designs(inputs, quiet=running.quiet)
+                if asked.unit == "token" and not (query.layers or serving.server):
+                    _say_unit(inputs)
         requested = processes.share(requested)  # what the Hub lists may change
         for model, revision, name in requested:
             how = replace(load_options, revision=revision, device=processes.device)
@@ -163,6 +165,15 @@ def _say_designs(inputs: Inputs, *, quiet: bool) -> None:
             say(f"lmdiag: {task}: {found.summary()}")
         for warning in found.warnings:
             say(f"lmdiag: warning: {task}: {warning}")
+
+
+def _say_unit(inputs: Inputs) -> None:
+    """Prints that words of people are better asked with unit word, as `lmdiag cloze` asks them."""
+    for task, rows in inputs.stimuli.items():
+        if rows.form == "cloze":
+            has = "words that people gave are compared with tokens"
+            remedy = "--unit word asks whole words, as `lmdiag cloze` does"
+            say(f"lmdiag: warning: {task}: {has}: {remedy}")
 
 
 def _finish(run: Run, *, is_shown: bool, as_json: bool) -> None:

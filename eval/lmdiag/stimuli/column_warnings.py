@@ -14,10 +14,12 @@ import numpy as np
 from lmdiag.diagnostics.base import MOST_LEVELS
 from lmdiag.stimuli.codes import combined, is_known_from, n_distinct_by
 from lmdiag.stimuli.conditions import MANY_LABELS, RARE, SHARE, Uses
-from lmdiag.stimuli.kinds import MOST_LABELS, Distinct
+from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, Distinct, shared_words
+from lmdiag.stimuli.levels import near_level_problem, near_levels
 from lmdiag.stimuli.names import is_filler
 from lmdiag.stimuli.splits import split_of, split_of_names
 from lmdiag.text import first_few, in_order, shortened
+from lmdiag.types import BadInput
 
 Places = Callable[[Sequence[int]], str]
 """What messages call some rows, counted from 0, e.g. "lines 4, 5"."""
@@ -60,6 +62,14 @@ def _split_of_items(uses: Uses) -> str:
     return split_of_names(rows.items, texts, rows.columns)
 
 
+def refuse_near_levels(uses: Uses) -> None:
+    """Refuses levels that differ from another one in letter case or outer blanks alone."""
+    for name in (*uses.levels, *uses.dropped):
+        counts = uses.rows.columns[name].by_count()
+        for level, spelling in near_levels(counts).items():
+            raise BadInput(near_level_problem(name, level, spelling, counts))
+
+
 def why_no_conditions(uses: Uses) -> str:
     """Returns why no column of a table is a condition, and what to do; "" if none may be one."""
     if split := _split_of_items(uses):
@@ -72,6 +82,9 @@ def why_no_conditions(uses: Uses) -> str:
     if uses.restarts:
         name = quote(uses.restarts[0])
         return f"item numbers begin anew in each {name}: give --item {name} item"
+    if name := _naming_items(uses):
+        has = f"each row is an item of its own, and rows of one {name} have related texts"
+        return f"{has}: give --item {quote(name)}"
     columns = uses.rows.columns
     names = [x for x in uses.candidates if len(columns[x].levels) <= MANY_LABELS]
     lines = (_nested(uses, name) or _of_many_levels(uses, name) for name in names)
@@ -84,6 +97,19 @@ def why_no_conditions(uses: Uses) -> str:
     for name, use in uses.others.items():
         if name in uses.candidates and use.startswith("not a condition ("):
             return f"{name} is {use}: if it is one, give --conditions {quote(name)}"
+    return ""
+
+
+def _naming_items(uses: Uses) -> str:
+    """A column that groups rows with related texts where each row is an item; "" for none."""
+    rows = uses.rows
+    if rows.texts is None or rows.items.counts.max(initial=0) > 1:
+        return ""
+    for name, values in rows.columns.items():
+        if len(values.levels) > MOST_LABELS and 3 * len(values.levels) <= 2 * values.n_filled:
+            within, across = shared_words(rows.texts.tolist(), values.codes)
+            if within >= 2 * RELATED and within > across:
+                return name
     return ""
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -193,9 +193,11 @@ def _frequent_words(items: Sequence[Mapping[int, Sequence[frozenset[str]]]]) -> 
     return frozenset(word for word, n in n_items.items() if 2 * n > len(items))
 
 
-def _own_overlap(first: frozenset[str], second: frozenset[str], frequent: frozenset[str]) -> float:
-    """The overlap of two texts without frequent words, unless they have no others."""
-    if first <= frequent or second <= frequent:
+def _own_overlap(
+    first: frozenset[str], second: frozenset[str], frequent: frozenset[str], least: int
+) -> float:
+    """The overlap of two texts without frequent words, unless one has fewer than `least` others."""
+    if min(len(first - frequent), len(second - frequent)) < least:
         return overlap(first, second)
     return overlap(first - frequent, second - frequent)
 
@@ -341,6 +343,8 @@ class _Finder:
         The levels of a condition are equally often in each item, or, of lists with unequally many
         readers, in the rows of each reader. What readers do is neither.
         """
+        if folded(name).startswith("cond"):
+            return False
         if not self.reader:
             return not column.is_balanced()
         if variance_of_counts(column.presence[:, column.kept]) < _MOST_VARIANCE:
@@ -361,15 +365,18 @@ class _Finder:
             is_set = is_named(name, "set") or any(map(is_filler, self.columns[name].levels))
             if self._follows(name, self.restarts):
                 self.reasons[name] = "follows from another column"
-            elif (has_rows_inside or is_set) and self._has_unrelated_texts(name, texts.to_numpy()):
+            elif (has_rows_inside or is_set) and self._has_unrelated_texts(
+                name, texts.to_numpy(), is_set=is_set
+            ):
                 self.restarts.append(name)
                 self.reasons[name] = "not a condition (item numbers begin anew)"
         return [name for name in found if name not in self.reasons]
 
-    def _has_unrelated_texts(self, name: str, texts: Sequence[str]) -> bool:
+    def _has_unrelated_texts(self, name: str, texts: Sequence[str], *, is_set: bool) -> bool:
         """Whether most items have texts with few words in common at two levels of a column.
 
-        Words of more than half of the items, as articles, say nothing of an item.
+        Words of more than half of the items, as articles, say nothing of an item. Where items
+        differ in one word, it may be that of a condition, unless the column is named as a data set.
         """
         codes = self.columns[name].codes
         order = np.argsort(self.items, kind="stable")
@@ -382,11 +389,13 @@ class _Finder:
                     by_level.setdefault(int(codes[row]), []).append(words_of(texts[row]))
             items.append(by_level)
         frequent = _frequent_words(items) if len(items) > 2 else frozenset()
+        least = 1 if is_set else 2
         shares = []
         for by_level in items:
             first, *others = [*by_level.values()] or [[]]
             if others:
-                shares.append(max(_own_overlap(a, b, frequent) for a in first for b in others[0]))
+                pairs = product(first, others[0])
+                shares.append(max(_own_overlap(a, b, frequent, least) for a, b in pairs))
         return bool(shares) and float(np.median(shares)) < RELATED
 
     def _without_lists(self, found: Sequence[str]) -> list[str]:
@@ -460,14 +469,20 @@ class _Finder:
             return "follows from the conditions"
         if name in self.alike:
             return f"as good as {' and '.join(x for x in self.alike if x != name)}"
-        if values.is_number and n > MOST_LEVELS:
+        if values.is_number and n > MOST_LABELS:
             return "numbers"
         if n > MOST_LEVELS and 2 * n > len(values.codes):
             return f"not used ({n:,} values that hardly repeat)"
+        if self.reader and self._follows(name, [self.reader]):
+            return "follows from the reader"
         n_items = len(self.rows.items.levels)
         if n > MOST_LABELS and n_items > 1 and is_known_from(self.items, [values.codes]):
             return f"not used ({n:,} values, each of one item)"
+        if (n <= MOST_LABELS or not self.has_texts) and self._rotates(name, [*found]):
+            return "follows from item"
+        if n > MANY_LABELS:
+            return f"not used ({n:,} values)"
         if n > MOST_LABELS:
             many = f"{n:,} levels, more than {MOST_LABELS}"
             return f"not used ({many}: give --conditions or --split)"
-        return "follows from item" if self._rotates(name, [*found]) else "not a condition"
+        return "not a condition"

@@ -18,7 +18,7 @@ from lmdiag.stimuli.column_warnings import warnings_of, why_no_conditions
 from lmdiag.stimuli.conditions import NO_CONDITIONS, Uses, uses_of
 from lmdiag.stimuli.contrasts import comparing_options
 from lmdiag.stimuli.forms import may_count_from_zero, position_readings
-from lmdiag.stimuli.kinds import MOST_LABELS, values_of
+from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, overlap, values_of, words_of
 from lmdiag.stimuli.levels import item_texts, joined_texts
 from lmdiag.stimuli.names import TEXT_COLUMNS
 from lmdiag.stimuli.names import named as named_columns
@@ -260,7 +260,6 @@ class _Found:
         """Yields what looks wrong, a line each."""
         uses = self.uses
         yield from warnings_of(uses, self.stimuli.shown_rows)
-        yield from self._line_breaks()
         if self.stimuli.form == "sentences" and not self.stimuli.regions:
             for option in critical_options(self.stimuli.columns()):
                 name = option.removesuffix(":0")
@@ -276,15 +275,6 @@ class _Found:
                 yield from self._empty_regions()
         elif not (self.stimuli.compared or uses.restarts):
             yield from filter(None, [why_no_conditions(uses)])
-
-    def _line_breaks(self) -> Iterator[str]:
-        """Yields which texts have line breaks that most other ones lack."""
-        columns = self.stimuli.columns()
-        for name in (name for name in TEXT_COLUMNS if name in columns):
-            has_break = np.array(["\n" in str(x) or "\r" in str(x) for x in columns[name]])
-            if 0 < 2 * has_break.sum() < len(has_break):
-                n = f"{has_break.sum():,} of {len(has_break):,} rows ({self._lines(has_break)})"
-                yield f"{name} has a line break in {n}, which the model reads: write a blank"
 
     def comparing(self) -> str:
         """The options that compare good rows with bad ones, where a column names them."""
@@ -364,9 +354,19 @@ class _Found:
         is_often = 4 * len(several) > np.count_nonzero(n_texts)
         divider = self._divider(cells, texts) if is_often else ""
         if divider:
-            what = f"if item numbers begin anew at each {divider}, give --item {divider} item; "
-            what += f"choose rows by --filter {divider}=VALUE, else their mean is analysed"
+            what = f"choose rows by --filter {divider}=VALUE, else their mean is analysed"
+            if self._are_unrelated(np.flatnonzero(cells == cells[row])):
+                anew = f"if item numbers begin anew at each {divider}, give --item {divider} item"
+                what = f"{anew}; {what}"
         yield f"{has}{more}: {what}"
+
+    def _are_unrelated(self, rows: Codes) -> bool:
+        """Whether the first of some rows and the next other text have few words in common."""
+        texts = self.uses.rows.texts
+        if texts is None:
+            return False
+        first, second = [*map(words_of, texts.iloc[rows].unique())][:2]
+        return overlap(first, second) < RELATED
 
     def _cell_at(self, row: int) -> tuple[str, ...]:
         """The item and the levels of the conditions in a row."""

@@ -45,6 +45,7 @@ _FILE = re.compile(
 ).fullmatch
 _LETTER = re.compile(r"[^\W\d_]").search
 _PART_NUMBER = re.compile(r"[1-9]\d?\.[1-9]").fullmatch  # a name, as of a section
+_AMOUNT = re.compile(rf"\s*[-+]?[\d.,]+\s+[^\s{WITHOUT_SPACES}]+\s*").fullmatch
 _JOINED = re.compile(f"[{WITHOUT_SPACES}]").findall
 _QUESTION_END = re.compile(r"[?？][\"'”’»)]*\Z").search
 
@@ -97,9 +98,13 @@ class Distinct:
 
     @cached_property
     def are_texts(self) -> bool:
-        """Whether half of the values have letters and two words, without blanks four characters."""
-        texts = sum(n_words(level) >= 2 and bool(_LETTER(level)) for level in self.sample)
-        return 2 * texts >= len(self.sample)
+        """Whether half of the values have letters and two words, without blanks four characters.
+
+        A number with its unit is none, as `392 ms`.
+        """
+        texts = [level for level in self.sample if n_words(level) >= 2 and _LETTER(level)]
+        n_texts = sum(not _AMOUNT(text) for text in texts)
+        return 2 * n_texts >= len(self.sample)
 
     @property
     def mean_words(self) -> float:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from lmdiag.stimuli.kinds import Distinct, distinct_values, values_of
 from lmdiag.stimuli.names import TEXT_COLUMNS
@@ -36,8 +35,8 @@ def level_texts(column: Series) -> Series:
     from pandas import Series
 
     codes, texts = coded_texts(column)
-    levels = [_as_level(text) or np.nan for text in texts]
-    return Series([*levels, np.nan], dtype=object).take(codes).set_axis(column.index)
+    levels = [_as_level(text) or math.nan for text in texts]
+    return Series([*levels, math.nan], dtype=object).take(codes).set_axis(column.index)
 
 
 def item_texts(column: Series) -> Series:
@@ -55,6 +54,29 @@ def _level_values(column: Series) -> Distinct:
 def _as_level(text: str) -> str:
     lower = text.lower()
     return lower if lower in ("true", "false") else text
+
+
+def near_levels(counts: Mapping[str, int], *, folds_case: bool = True) -> dict[str, str]:
+    """Returns level -> the more frequent level that differs in letter case or outer blanks alone.
+
+    Args:
+        counts: level -> its number of rows.
+        folds_case: levels that differ in letter case alone count, too.
+    """
+    plain = {level: level.strip().casefold() if folds_case else level.strip() for level in counts}
+    spellings: dict[str, str] = {}  # the most frequent one of each level
+    for level in sorted(counts, key=counts.__getitem__, reverse=True):
+        spellings.setdefault(plain[level], level)
+    return {level: spellings[x] for level, x in plain.items() if spellings[x] != level}
+
+
+def near_level_problem(name: str, level: str, spelling: str, counts: Mapping[str, int]) -> str:
+    """Returns what is wrong with a level of `near_levels`, and the remedy."""
+    has_blanks = level.strip() != level or spelling.strip() != spelling
+    how = "blanks at their edges" if has_blanks else "letter case"
+    n = counts[level]
+    rows = f"{n} row{'s' if n > 1 else ''} as {level!r}, {counts[spelling]} as {spelling!r}"
+    return f"the column {name} has {rows}, which differ in {how} alone: make them equal"
 
 
 # ---- tables --------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -16,6 +17,9 @@ from lmdiag.types import TableOptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+
+_NUMBER = re.compile(r"[-+]?[.,]?\d").match
 
 
 class OtherRows(NamedTuple):
@@ -44,8 +48,8 @@ class OtherRows(NamedTuple):
         """The option that names the columns; "" if it is not needed."""
         if self.command != "analyse":
             return as_typed(self.options)
-        item = shlex.quote(self.columns["item"])
-        response = shlex.quote(self.columns["response"])
+        item = shlex.quote(self.columns.get("item", "COLUMN"))
+        response = shlex.quote(self.columns.get("response", "COLUMN"))
         option = f"--response {response}" if folded(response) != "surprisal" else ""
         return option if folded(item) == "item" else f"{option} --item {item}".strip()
 
@@ -82,6 +86,7 @@ def other_rows(layout: TableLayout) -> OtherRows | None:
         or _word_list(layout)
         or numbers
         or _pieces(layout)
+        or _unnamed_numbers(layout)
     )
 
 
@@ -146,17 +151,36 @@ def _numbers(layout: TableLayout) -> OtherRows | None:
     return OtherRows("analyse", "responses in numbers", columns)
 
 
+def _unnamed_numbers(layout: TableLayout) -> OtherRows | None:
+    """Numbers in a table without texts, of which the item or the response has no known name."""
+    measures = _measures(layout, [layout.item])
+    numbers = [x for x in layout.of_kind("number") if x != layout.item]
+    if layout.of_kind("text") or not (measures or (layout.item and numbers)):
+        return None
+    columns = {"item": layout.item} if layout.item else {}
+    columns |= {"response": measures[0]} if measures and is_outcome(measures[0]) else {}
+    return OtherRows("analyse", "responses in numbers", columns)
+
+
 def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
     """The columns of numbers that may be responses, surprisal and known names first."""
     numbers = [x for x in layout.of_kind("number") if x not in others]
     surprisal = [x for x in numbers if folded(x) == "surprisal"]
     numbers = [x for x in numbers if len(layout.values[x].levels) > 2]
-    outcomes = [*named("outcome", numbers), *filter(is_outcome, numbers)]
+    with_units = [x for x in layout.of_kind("word", "label") if _has_numbers(layout, x)]
+    known = [x for x in layout.values if x in numbers or x in with_units]
+    outcomes = [*named("outcome", known), *filter(is_outcome, known)]
     roles = ("reader", "position", "text", "list", "item")
     further = [x for x in numbers if not any(is_named(x, role) for role in roles)]
     further = [x for x in further if folded(x) != "region"]
     further.sort(key=lambda x: len(layout.values[x].levels) <= MOST_LABELS)
     return [*dict.fromkeys((*surprisal, *outcomes, *further))]
+
+
+def _has_numbers(layout: TableLayout, name: str) -> bool:
+    """Whether most values of a column begin with a number, as `85%` does."""
+    levels = layout.values[name].levels
+    return 2 * sum(bool(_NUMBER(level)) for level in levels) > len(levels)
 
 
 def _repeats(layout: TableLayout, name: str) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES, Column
 from lmdiag.diagnostics.base import MOST_LEVELS, levels_of
+from lmdiag.stimuli.levels import near_level_problem, near_levels
 from lmdiag.table_files import ROW_NAMES, Problems, Table, as_numbers, written_text
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
@@ -300,30 +301,18 @@ def _refuse_near_levels(
     if near and any(columns["item"]):
         used = _conditions_with(columns, near) | {"item"}
     for name, spellings in near.items():
-        levels = levels_of(columns[name]) if name in used else []
+        levels = [level or "" for level in levels_of(columns[name])] if name in used else []
         for level, spelling in spellings.items() if levels else ():
-            n = levels.count(level)
-            has_blanks = level.strip() != level or spelling.strip() != spelling
-            how = "blanks at their edges" if has_blanks else "letter case"
-            rows = f"{n} row{'s' if n > 1 else ''} as {level!r}"
-            rows += f", {levels.count(spelling)} as {spelling!r}"
-            problem = f"the column {name} has {rows}, which differ in {how} alone: make them equal"
+            problem = near_level_problem(name, level, spelling, Counter(levels))
             problems.append(str(table.error(levels.index(level), problem)))
 
 
 def _near_levels(name: str, values: Sequence[Any]) -> dict[str, str]:
     """Level -> the more frequent level that differs from it in letter case or outer blanks."""
-    counts = Counter(levels_of(values))
-    levels = [level for level in counts if level is not None]
+    counts = Counter(level for level in levels_of(values) if level is not None)
     is_item = name == "item"
-    plain = {level: level.strip() if is_item else level.strip().casefold() for level in levels}
-    n_plain = len({*plain.values()})
-    if n_plain == len(levels) or (n_plain > MOST_LEVELS and not is_item):
-        return {}
-    spellings: dict[str, str] = {}  # the most frequent one of each level
-    for level in sorted(levels, key=counts.__getitem__, reverse=True):
-        spellings.setdefault(plain[level], level)
-    return {level: spellings[x] for level, x in plain.items() if spellings[x] != level}
+    near = near_levels(counts, folds_case=not is_item)
+    return near if is_item or len(counts) - len(near) <= MOST_LEVELS else {}
 
 
 def _conditions_with(
