@@ -22,10 +22,12 @@ _MOST_MERGED = 1_000  # merged cells that are compared with the next one
 _OVERLAP = 10_000  # bytes of a part of a sheet that are looked at again with the next
 
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]+)(\d+):[A-Z]+(\d+)"')
+_FORMULA = rb"<f(?:/>|[^>]*/>|[^>]*>[^<]*</f>)"
+# an empty value of a formula whose value is a text is one
 _NO_VALUE = re.compile(
-    rb'<c r="([A-Z]+\d+)"(?![^>]* t="str")[^>]*>'  # a text of no characters is a value
-    rb"<f(?:/>|[^>]*/>|[^>]*>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>"
-)
+    rb'<c r="([A-Z]+\d+)"(?:[^>]*>' + _FORMULA + rb'|(?![^>]* t="str")[^>]*>' + _FORMULA
+    + rb"(?:<v\s*/>|<v></v>))</c>"
+)  # fmt: skip
 
 
 def excel_rows(path: Path, sheet: str = "") -> Rows:
@@ -33,7 +35,8 @@ def excel_rows(path: Path, sheet: str = "") -> Rows:
 
     Args:
         path: of the file.
-        sheet: name of the sheet, or its number from 1; "" for the first that has some text.
+        sheet: name of the sheet, or its number from 1; "" for the first visible one with two
+            columns, or else with some text.
 
     Raises:
         BadInput: the file cannot be read or is too large, there is no such sheet, or a formula has

@@ -404,7 +404,8 @@ def _check_header(rows: Sequence[TextRow], place: str) -> None:
     sample = [cells for _, _, cells in rows[1:_SAMPLE]]
     own = [name for name, *values in zip(header, *sample, strict=False) if name and name in values]
     has_own = any(map(_NUMBER, own)) and not all(map(_NUMBER, own))  # also the repeated header
-    has_twice = any(map(_NUMBER, header)) and len({*header}) < len(header)
+    filled = [*filter(None, header)]
+    has_twice = any(map(_NUMBER, filled)) and len({*filled}) < len(filled)
     if has_own or has_twice:
         cells = first_few([*map(repr, header)], 5)
         problem = f"the first line seems to be a row, with {cells}, and must name the columns"
@@ -475,7 +476,9 @@ def as_numbers(column: Series, name: str, where: Callable[[int], str]) -> NDArra
     wrong = np.flatnonzero(np.isnan(numbers) & ~missing)
     if wrong.size:
         value = shortened(repr(column.iloc[wrong[0]]))
-        raise BadInput(f"{where(int(wrong[0]))}: the column {name}: {value} is not a number")
+        remedy = "write 0.5 for 0,5 or 50%, and nothing where a value is missing"
+        problem = f"the column {name}: {value} is not a number; {remedy}"
+        raise BadInput(f"{where(int(wrong[0]))}: {problem}")
     return numbers
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import re
+import zipfile
 
 import openpyxl
 import pandas as pd
@@ -80,6 +81,33 @@ def test_one_sheet_is_read_and_a_merged_cell_in_all_its_rows(tmp_path):
         assert [*read_table(path, sheet=sheet).columns["item"]] == ["1", "1", "1"]
     with pytest.raises(BadInput, match=r"--sheet three: no such sheet.*there are one, two"):
         read_table(path, sheet="three")
+
+
+def test_hidden_sheets_and_texts_about_a_table_are_not_read(tmp_path):
+    path = tmp_path / "own.xlsx"
+    two_sheets(path)
+    book = openpyxl.load_workbook(path)
+    book["one"].sheet_state = "hidden"
+    book.create_sheet("about", 0).append(["These are my items."])
+    book.save(path)
+    assert read_table(path).notes == ("sheet: two of 3 (about, one, two); --sheet chooses one",)
+
+
+@pytest.mark.parametrize("value", ['t="str"><f>A2</f><v></v>', '><f>A2</f><v></v>', '><f>A2</f>',
+                                   't="str"><f>A2</f>'])  # fmt: skip
+def test_only_a_text_may_be_the_empty_value_of_a_formula(tmp_path, value):
+    path = tmp_path / "own.xlsx"
+    pd.DataFrame({"item": [1], "note": ["=A2"]}).to_excel(path, index=False)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, re.sub('<c r="B2".*?</c>', f'<c r="B2" {value}</c>', part))
+    if value.startswith("t") and "<v>" in value:
+        assert [*read_table(path).columns["note"]] == [""]
+    else:
+        with pytest.raises(BadInput, match="cell B2: a formula without a stored value"):
+            read_table(path)
 
 
 TEXTS = ['A man, who "slept".', "Er sagt: ja; so.", "'t is - so."]

@@ -260,6 +260,7 @@ class _Found:
         """Yields what looks wrong, a line each."""
         uses = self.uses
         yield from warnings_of(uses, self.stimuli.shown_rows)
+        yield from self._line_breaks()
         if self.stimuli.form == "sentences" and not self.stimuli.regions:
             for option in critical_options(self.stimuli.columns()):
                 name = option.removesuffix(":0")
@@ -275,6 +276,15 @@ class _Found:
                 yield from self._empty_regions()
         elif not (self.stimuli.compared or uses.restarts):
             yield from filter(None, [why_no_conditions(uses)])
+
+    def _line_breaks(self) -> Iterator[str]:
+        """Yields which texts have line breaks that most other ones lack."""
+        columns = self.stimuli.columns()
+        for name in (name for name in TEXT_COLUMNS if name in columns):
+            has_break = np.array(["\n" in str(x) or "\r" in str(x) for x in columns[name]])
+            if 0 < 2 * has_break.sum() < len(has_break):
+                n = f"{has_break.sum():,} of {len(has_break):,} rows ({self._lines(has_break)})"
+                yield f"{name} has a line break in {n}, which the model reads: write a blank"
 
     def comparing(self) -> str:
         """The options that compare good rows with bad ones, where a column names them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from lmdiag.stimuli.rows import Stimuli
-from lmdiag.text import first_few, shortened, visible
+from lmdiag.text import first_few, shortened, truncated, visible
 from lmdiag.types import GAP_SPACES, Query
 
 _LONGEST = 300
@@ -37,7 +37,7 @@ def first_rows(stimuli: Stimuli, conditions: Iterable[str] = ()) -> list[str]:
         if stimuli.compared:
             names.append("good" if columns["good"][row] else "bad")
         start = f"{', '.join(names)}: " if names else ""
-        lines.append(shortened(start + _read(stimuli, row), _LONGEST))
+        lines.append(truncated(visible(start + _read(stimuli, row)), _LONGEST))
     return lines
 
 
