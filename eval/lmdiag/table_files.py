@@ -495,6 +495,23 @@ def as_texts(column: Series) -> Series:
     return Series([*texts, None], dtype=object).take(codes).set_axis(column.index)
 
 
+def name_texts(column: Series) -> Series:
+    """Returns names of items or texts as in `as_texts`; an empty one is missing.
+
+    `BadInput` for a number that is not whole: read as one, 1.10 is 1.1.
+    """
+    for value in column:
+        if isinstance(value, float) and value == value and not value.is_integer():
+            raise BadInput(f"the column {column.name}: {not_a_name(value)}")
+    texts = as_texts(column)
+    return texts.mask(texts == "")
+
+
+def not_a_name(value: Any) -> str:
+    """Returns why a number that is not whole names nothing."""
+    return f"{value!r} is a number, as which 1.1 and 1.10 are one: write names as texts (dtype=str)"
+
+
 def coded_texts(column: Series) -> tuple[NDArray[np.intp], list[str]]:
     """Returns the number of the text of each value, -1 where it is missing, and these texts.
 

@@ -414,10 +414,30 @@ def test_the_column_of_items_is_proposed_where_there_is_none():
         stimuli.load(answers)
 
 
+@pytest.mark.parametrize("reader", [load_stimuli, load_words, cloze, fit, analyse_rows])
+def test_numbers_that_are_not_whole_name_nothing(reader):
+    """A program that read them as numbers has one name for 1.1 and 1.10."""
+    columns = READERS.get(reader, READERS[analyse])
+    names = {next(iter(columns)): [1.1, 1.1, 1.2, 1.2, 1.3, 1.3], "position": [*range(6)]}
+    with pytest.raises(BadInput, match=r": 1\.1 is a number, as which 1\.1 and 1\.10 are one: "):
+        reader(pd.DataFrame({**columns, **names}))
+
+
+@pytest.mark.parametrize("name", NAMES["reader"])
+def test_readers_are_named_as_the_option_of_fit_or_by_any_name(name):
+    options = {"columns": f"{name}=Vp", "keep_case": True}
+    answers = {"context": ["A"] * 2, "response": ["b", "B"], "Vp": ["1", "2"]}
+    assert "Vp as participant" in stimuli.load(answers, responses=True, **options).notes[0]
+
+
 def test_joined_names_of_items_are_not_those_of_others():
     table = pd.DataFrame({"a": ["x 1", "x 1", "x", "x"], "b": ["2", "2", "1 2", "1 2"]})
     table = table.assign(cond=[*"uvuv"], rt=range(4))
     assert len(analyse_rows(table, response="rt", item=["a", "b"]).items) == 4
+    pairs = {"a": [*["x-1"] * 2, *["x"] * 2], "b": [*["2"] * 2, *["1-2"] * 2], "ok": [*"ynyn"]}
+    pairs["sentence"] = ["He sits.", "He sit.", "She sits.", "She sit."]
+    read = stimuli.load(pairs, good="ok=y", contrast=("a", "b"))
+    assert [*read.columns()["contrast"]] == ["x-1--2"] * 2 + ["x--1-2"] * 2
 
 
 def test_a_name_that_is_given_twice_is_refused():

@@ -31,10 +31,10 @@ from lmdiag.stimuli.column_warnings import (
     why_no_conditions,
 )
 from lmdiag.stimuli.conditions import Uses, uses_of
-from lmdiag.stimuli.levels import item_texts, level_texts
+from lmdiag.stimuli.levels import level_texts
 from lmdiag.stimuli.names import named as known_columns
 from lmdiag.stimuli.shown import read_lines
-from lmdiag.table_files import written_text
+from lmdiag.table_files import as_texts, name_texts, written_text
 from lmdiag.text import DATA_SUFFIX, column_like, first_few, in_order, visible
 from lmdiag.types import BadInput, Coding
 
@@ -348,7 +348,7 @@ def _means_of_models(
     if single := [name for name, of in zip(names, levels, strict=True) if len(of) < 2]:
         raise BadInput(f"the column {single[0]} has fewer than two levels")
     cells = MultiIndex.from_product(levels, names=names)
-    keys = factors.astype(object).assign(**{"": item_texts(table["item"])})[["", *names]]
+    keys = factors.astype(object).assign(**{"": name_texts(table["item"])})[["", *names]]
     means = {}
     for model, model_rows in table.groupby("model", sort=False):
         of_rows = [values for _, values in keys.loc[model_rows.index].items()]
@@ -422,7 +422,7 @@ def _differences(scores: _Groups, models: Sequence[str]) -> _Groups:
 
 def _tests_by_level(scores: _Groups, table: DataFrame, by: str, factors: DataFrame) -> DataFrame:
     """The effects by a factor between items; `BadInput` if an item has several of its levels."""
-    levels = factors[by].groupby(item_texts(table["item"]))
+    levels = factors[by].groupby(name_texts(table["item"]))
     several = levels.nunique() > 1
     if several.any():
         raise BadInput(
@@ -440,9 +440,7 @@ def _mixed_models(
     texts = {name: level_texts(table[name]) for name in table.columns}
     numbers = {name: to_numeric(column, errors="coerce") for name, column in texts.items()}
     typed = {x: numbers[x] if numbers[x].count() == texts[x].count() else texts[x] for x in texts}
-    groups_of = {
-        name: item_texts(table[name]) for name in grouping_columns(formula) if name in table
-    }
+    groups_of = {name: as_texts(table[name]) for name in grouping_columns(formula) if name in table}
     rows_of_all = DataFrame(typed | dict(factors.items()) | groups_of, table.index)
     is_one = re.search(r"(?<!\w)model(?!\w)", formula)
     groups = [("", rows_of_all)] if is_one else rows_of_all.groupby(table["model"], sort=False)

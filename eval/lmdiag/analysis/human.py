@@ -36,7 +36,7 @@ from lmdiag.stimuli.other_rows import columns_of_words, is_one_text, naming_opti
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.stimuli.shown import read_lines
 from lmdiag.stimuli.word_rows import dividing_columns
-from lmdiag.table_files import MISSING, TRUTH, as_numbers, as_texts
+from lmdiag.table_files import MISSING, TRUTH, as_numbers, as_texts, name_texts
 from lmdiag.text import in_order, shortened, suggest
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
@@ -158,6 +158,7 @@ class HumanTable:
         bad = np.flatnonzero(np.isnan(positions))
         if bad.size:
             raise BadInput(f"{self.where(bad[0])}: column {how.position} is missing")
+        name_texts(self.frame[how.text])  # refuses numbers that are not whole
         places = DataFrame({"text": _ordered(self.texts(how.text))})
         if how.sentence:
             names = self.texts(how.sentence)  # names, or full texts in their order

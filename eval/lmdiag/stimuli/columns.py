@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.stimuli.forms import PAIR, form_of, is_region
 from lmdiag.stimuli.kinds import FEW_ROWS, Distinct, ValueKind, values_of
-from lmdiag.stimuli.names import TEXT_COLUMNS, named
+from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, named
 from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import Problems, Table
 from lmdiag.text import DATA_SUFFIX, folded, shortened
@@ -234,7 +234,7 @@ def _given_names(table: Table, text: str) -> dict[str, str]:
     name, _, column = text.partition("=")
     if not column:
         raise BadInput(f"--columns {text!r}: write NAME=COLUMN, e.g. context=text")
-    field = _known_name(name, _NAMES)
+    field = "participant" if is_named(name, "reader") else _known_name(name, _NAMES)
     if not field:
         choice = ", ".join(sorted(_NAMES))
         raise BadInput(f"--columns {text!r}: no name {name!r}: choose from {choice}")

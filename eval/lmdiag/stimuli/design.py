@@ -19,13 +19,14 @@ from lmdiag.stimuli.conditions import NO_CONDITIONS, Uses, uses_of
 from lmdiag.stimuli.contrasts import comparing_options
 from lmdiag.stimuli.forms import may_count_from_zero, position_readings
 from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, overlap, values_of, words_of
-from lmdiag.stimuli.levels import item_texts, joined_texts
+from lmdiag.stimuli.levels import joined_names
 from lmdiag.stimuli.names import TEXT_COLUMNS
 from lmdiag.stimuli.names import named as named_columns
 from lmdiag.stimuli.proposals import critical_options
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.shown import first_rows, uses_text
 from lmdiag.stimuli.splits import split_of_names
+from lmdiag.table_files import name_texts
 from lmdiag.text import column_like, first_few, suggest, visible
 from lmdiag.types import FOUND_DESIGN, WHOLE_SENTENCE, BadInput, DesignOptions
 
@@ -165,19 +166,11 @@ def item_columns(options: DesignOptions, columns: Collection[str]) -> list[str]:
 
 
 def joined_items(columns: DataFrame) -> Series:
-    """Returns the item of each row: the values of some columns, joined by blanks; NaN for none.
-
-    They are joined by bars where two items would have one name.
-    """
-    texts = columns.apply(item_texts)
+    """Returns the item of each row: the values of some columns, joined by blanks; NaN for none."""
+    texts = columns.apply(name_texts)
     if texts.shape[1] == 1:
         return texts.iloc[:, 0]
-    texts = texts.where(texts.notna().all(axis=1))
-    n_items = len(texts.dropna().drop_duplicates())
-    mark = " "
-    while (names := joined_texts(texts, mark).where(texts.notna().all(axis=1))).nunique() < n_items:
-        mark += "| "
-    return names
+    return joined_names(texts, " ").where(texts.notna().all(axis=1))
 
 
 # ---- warnings ------------------------------------------------------------------------------------

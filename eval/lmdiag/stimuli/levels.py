@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lmdiag.stimuli.kinds import Distinct, distinct_values, values_of
 from lmdiag.stimuli.names import TEXT_COLUMNS
-from lmdiag.table_files import as_texts, coded_texts
+from lmdiag.table_files import coded_texts
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -30,6 +30,14 @@ def joined_texts(table: DataFrame, mark: str = " ") -> Series:
     return Series(texts, table.index, dtype=object)
 
 
+def joined_names(names: DataFrame, mark: str) -> Series:
+    """Returns the joined names of each row; the mark is longer where two would have one name."""
+    n_names = len(names.fillna("").drop_duplicates())
+    while (joined := joined_texts(names, mark)).nunique() < n_names:
+        mark += mark
+    return joined
+
+
 def level_texts(column: Series) -> Series:
     """Returns values as texts: truth values in lower case, 1.0 as "1"; what is missing is NaN."""
     from pandas import Series
@@ -37,12 +45,6 @@ def level_texts(column: Series) -> Series:
     codes, texts = coded_texts(column)
     levels = [_as_level(text) or math.nan for text in texts]
     return Series([*levels, math.nan], dtype=object).take(codes).set_axis(column.index)
-
-
-def item_texts(column: Series) -> Series:
-    """Returns names of items as texts, as they are written; what is missing is NaN."""
-    texts = as_texts(column)
-    return texts.mask(texts == "")
 
 
 def _level_values(column: Series) -> Distinct:

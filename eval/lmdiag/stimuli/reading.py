@@ -322,13 +322,19 @@ def _are_contexts(table: Table, names: Sequence[str]) -> bool:
 
 def _with_contrasts(table: Table, options: TableOptions) -> Table:
     """The table with `good` and `contrast`, where the user says which rows they are."""
+    from pandas import DataFrame
+
+    from lmdiag.stimuli.levels import joined_names
+
     if not options.good or not options.contrast:
         raise BadInput("--good COLUMN=VALUE and --contrast COLUMN are given together")
     good = _meets(table, options.good, "--good").tolist()
     named = _with_item(table)  # whose column of items may have another name in the table
     sources = {name: named if name == "item" else table for name in options.contrast}
-    columns = [x.columns[x.column_of(name, "--contrast")] for name, x in sources.items()]
-    contrasts = ["-".join(map(str, key)) for key in zip(*columns, strict=True)]
+    columns = {
+        name: as_texts(x.rows[x.column_of(name, "--contrast")]) for name, x in sources.items()
+    }
+    contrasts = joined_names(DataFrame(columns), "-").tolist()
     names = ", ".join(options.contrast)
     note = f"contrasts: {len({*contrasts}):,} by {names}; good rows have {options.good}"
     return named.having({"good": good, "contrast": contrasts}, note)

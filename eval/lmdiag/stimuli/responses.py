@@ -19,7 +19,7 @@ from lmdiag.stimuli.other_rows import naming_option, responses
 from lmdiag.stimuli.reading import first_steps, refuse_options
 from lmdiag.stimuli.response_columns import amount_column
 from lmdiag.stimuli.table import check
-from lmdiag.table_files import ROW_NAMES, Problems, Table, as_numbers, written_text
+from lmdiag.table_files import ROW_NAMES, Problems, Table, as_numbers, name_texts, written_text
 from lmdiag.text import first_few, folded, plain_response, shortened
 from lmdiag.types import SHARE_ROUNDING, BadInput, TableOptions
 
@@ -140,6 +140,8 @@ def _rows(table: Table) -> DataFrame:
     columns = table.columns
     share = next((name for name in _SHARES if name in columns), "")
     absent = [""] * len(table)
+    if "item" in columns:
+        name_texts(table.rows["item"])  # refuses numbers that are not whole
     rows = DataFrame({
         name: [
             "" if x in (None, "NA") else written_text(x).strip() for x in columns.get(name, absent)

@@ -18,7 +18,7 @@ from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES, Column
 from lmdiag.diagnostics.base import MOST_LEVELS, levels_of
 from lmdiag.stimuli.levels import near_level_problem, near_levels
-from lmdiag.table_files import ROW_NAMES, Problems, Table, as_numbers, written_text
+from lmdiag.table_files import ROW_NAMES, Problems, Table, as_numbers, not_a_name, written_text
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
 
@@ -38,6 +38,7 @@ of models such as <unk> are not markup."""
 
 # a character of each gap and of all markup
 _SIGNS = re.compile(r"[_\[<{X$\\&]").search
+_NAMES_ROWS = ("id", "item", "contrast")
 # how text files write truth values, in lower case
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 # type of a column -> the type of values that need no conversion
@@ -183,7 +184,9 @@ def _values(table: Table, column: Column, values: Sequence[Any]) -> list[Any]:
         try:
             found.append(_value(column.type, value))
         except ValueError as error:
-            raise table.error(row, f"the column {column.name}: {error}") from error
+            is_name = column.name in _NAMES_ROWS and isinstance(value, float)
+            problem = not_a_name(value) if is_name else error
+            raise table.error(row, f"the column {column.name}: {problem}") from error
     return found
 
 
