@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from lmdiag import diagnostics, files
 from lmdiag.excel_tables import excel_letters, excel_rows
-from lmdiag.files import MAX_CELL, check_size
+from lmdiag.files import MAX_CELL, check_size, user_path
 from lmdiag.table_headers import KNOWN_NAMES, Rows, TextRow, can_be_names
 from lmdiag.text import (
     column_like,
@@ -361,6 +361,12 @@ def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> Table:
     if suffix == ".xlsx":
         return _of_cells(str(path), excel_rows(path, sheet), "row", raw=raw)
     return _of_cells(str(path), text_rows(path), "line", raw=raw)
+
+
+def has_json_rows(path: str | Path) -> bool:
+    """Returns whether a file is JSON with an object for each row, in a list or in lines."""
+    path = user_path(str(path))
+    return path.suffix.lower() == ".json" and files.is_file(path) and bool(files.json_layout(path))
 
 
 def _of_cells(name: str, found: Rows, unit: str, *, raw: bool) -> Table:

@@ -129,7 +129,11 @@ WRITERS = {
     ),
     "book.xlsx": lambda frame, path: frame.to_excel(path, index=False),
     "lines.jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+    "lines.json": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+    "list.json": lambda frame, path: frame.to_json(path, orient="records"),
     "table.parquet": lambda frame, path: frame.to_parquet(path, index=False),
+    "text.txt": csv(sep="\t"),
+    "title.txt": changed_csv(lambda text: f"My table\n\n{text}"),
 }
 """Name of a file -> what writes a table into it."""
 

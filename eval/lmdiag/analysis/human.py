@@ -36,7 +36,7 @@ from lmdiag.stimuli.other_rows import columns_of_words, is_one_text, naming_opti
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.stimuli.shown import read_lines
 from lmdiag.stimuli.word_rows import dividing_columns
-from lmdiag.table_files import MISSING, TRUTH, as_numbers, as_texts, name_texts
+from lmdiag.table_files import MISSING, TRUTH, as_numbers, as_texts, has_json_rows, name_texts
 from lmdiag.text import in_order, shortened, suggest
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
@@ -387,7 +387,7 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
     path = user_path(source)
     if not exists(path):
         raise BadInput(f"{source!r} is neither a column of {table.name} nor a file")
-    if path.suffix == ".json":
+    if path.suffix == ".json" and not has_json_rows(path):
         name = path.stem if path.stem != SURPRISAL else path.resolve().parent.name
         return SurprisalSource(name, _from_json(table, path))
     return _from_table(table, path)

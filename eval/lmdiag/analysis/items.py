@@ -12,7 +12,7 @@ from lmdiag.results import Run, load_run
 from lmdiag.results.items import Per
 from lmdiag.results.models import model_labels
 from lmdiag.stimuli.reading import read_frame_rows
-from lmdiag.table_files import TABLE_SUFFIXES
+from lmdiag.table_files import TABLE_SUFFIXES, has_json_rows
 from lmdiag.types import AS_IT_IS
 
 
@@ -62,7 +62,7 @@ def labels_of(runs: Sequence[Run]) -> list[str]:
 
 def is_table_file(source: object) -> bool:
     """Returns whether a source is the name of a file with a table."""
-    return isinstance(source, str | Path) and Path(source).suffix.lower() in (
-        *TABLE_SUFFIXES,
-        ".txt",
-    )
+    if not isinstance(source, str | Path):
+        return False
+    suffix = Path(source).suffix.lower()
+    return suffix in (*TABLE_SUFFIXES, ".txt") or has_json_rows(source)

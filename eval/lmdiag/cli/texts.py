@@ -14,7 +14,7 @@ import lmdiag
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.cli import options, say
 from lmdiag.files import decoded, read_text, user_path, write_atomically
-from lmdiag.table_files import TABLE_SUFFIXES, WRITTEN_SUFFIXES
+from lmdiag.table_files import TABLE_SUFFIXES, WRITTEN_SUFFIXES, has_json_rows
 from lmdiag.text import visible
 from lmdiag.text_tables import is_text_table
 from lmdiag.types import BadInput, TableOptions
@@ -118,7 +118,10 @@ def _texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
     from lmdiag.runs.surprisals import NamedTexts, read_texts
 
     path = user_path(file)
-    if path.suffix.lower() in TABLE_SUFFIXES or (file != "-" and is_text_table(path)):
+    is_table = path.suffix.lower() in TABLE_SUFFIXES or (
+        file != "-" and (has_json_rows(path) or is_text_table(path))
+    )
+    if is_table:
         return read_texts(path, options, sentence)
     if given := options.stored() | ({"sentence": sentence} if sentence else {}):
         name = "standard input" if file == "-" else file
