@@ -377,6 +377,15 @@ def test_the_surprisal_of_a_region_is_the_sum_over_its_words():
         "rt: mean over the rows of an item and cell, 20 rows of 4 cells; the "
         "rows of a cell differ in word_index: --filter word_index=VALUE chooses some",
     )
+    found = analyse_table(pd.concat([table, table[:3]]), response="rt", conditions=["cond"])
+    assert "; 3 rows repeat an earlier one of their reader, but for rt" in found.notes[0]
+    parts = table.drop(columns="subject")[::2].assign(token="ha")
+    parts = pd.concat([parts, parts.assign(token="ho", surprisal=1)])
+    found = analyse_table(parts, region="np", conditions=["cond"])  # two tokens of each word
+    assert [*found.cells["mean"]] == [15 + 2, 19 + 3]
+    averaged = pd.concat([parts, parts.assign(surprisal=9)])
+    found = analyse_table(averaged, region="np", conditions=["cond"])
+    assert found.notes[0].endswith("of one word with several values are averaged before")
     verb = table.assign(region="verb")
     with pytest.raises(BadInput, match="choose a region with --region from np, verb"):
         analyse_table(pd.concat([table, verb]))

@@ -17,7 +17,7 @@ from lmdiag.results.items import PARTS, PREDICTED
 from lmdiag.stimuli.design import joined_items
 from lmdiag.stimuli.kinds import MOST_LABELS, values_of
 from lmdiag.stimuli.levels import joined_texts, level_texts
-from lmdiag.stimuli.names import TEXT_COLUMNS, names_measures
+from lmdiag.stimuli.names import TEXT_COLUMNS, is_outcome, names_measures
 from lmdiag.stimuli.names import named as known_columns
 from lmdiag.table_files import as_numbers
 from lmdiag.text import DATA_SUFFIX, column_like, folded, shortened
@@ -229,8 +229,8 @@ def summed_over_words(
 ) -> tuple[DataFrame, str]:
     """Returns a row per item, cell and reader where there is one per word, and what was done.
 
-    Surprisals are summed over words; rows of one position and reader are averaged before. Of every
-    other response, and of tables without words, the rows stay: their mean is taken later.
+    Surprisals are summed over words; rows of one position, word and reader are averaged before. Of
+    every other response, and of tables without words, the rows stay: their mean is taken later.
 
     Args:
         table: with the columns `item` and `model`, the rows of one region or of whole sentences.
@@ -253,21 +253,32 @@ def summed_over_words(
     if response != "surprisal" or not is_words:
         what = f"{response}: mean over the rows of an item and cell, {n_rows:,} rows of "
         differing = _differing(of_cells, several, [*groups, response])
-        return table, f"{what}{n_cells:,} cells{differing}"
+        return table, f"{what}{n_cells:,} cells{differing}{_repeated(table, response, readers)}"
     for name in constant:
         if name not in (response, *groups) and several[name].nunique(dropna=False).gt(1).any():
             raise BadInput(
                 f"{name} differs between words whose surprisals are summed: leave it out of the "
                 "formula, or make a table with a row per region"
             )
+    averaged = ""
     if places:
-        at_place = table.groupby([*groups, places[0]], dropna=False, sort=False)
+        at_place = table.groupby([*groups, *places, *words], dropna=False, sort=False)
+        n_averaged = int(at_place.size()[at_place[response].nunique() > 1].sum())
         table = at_place.first().assign(**{response: at_place[response].mean()}).reset_index()
+        if n_averaged:
+            averaged = f"; {n_averaged:,} rows of one word with several values are averaged before"
     summed = table.groupby(groups, dropna=False, sort=False)
     values = summed[response].agg(lambda words: words.sum(skipna=False))
     sums = summed.first().assign(**{response: values}).reset_index()
     what = f"{response}: sum over the words of an item and cell"
-    return sums, f"{what}, {n_rows:,} rows make {len(sums):,} sums"
+    return sums, f"{what}, {n_rows:,} rows make {len(sums):,} sums{averaged}"
+
+
+def _repeated(table: DataFrame, response: str, readers: Sequence[str]) -> str:
+    """How many rows of readers differ from an earlier one in responses alone; "" for none."""
+    others = [name for name in table if name != response and not is_outcome(str(name))]
+    n = int(table[others].astype(str).duplicated().sum()) if readers else 0
+    return f"; {n:,} rows repeat an earlier one of their reader, but for {response}" if n else ""
 
 
 def _are_numbers(column: Series) -> bool:

@@ -28,8 +28,9 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "position": (
         "position", "zone", "ianum", "iaid", "sentpos", "wordindex", "wordposition", "wordnumber",
-        "wordnr", "wordno", "wordnum", "wordid", "wordorder", "wordpos", "wordidx", "tokenid",
-        "tokenindex", "regionposition", "regionnumber", "regionindex", "regionid", "aoi", "ia",
+        "wordnr", "wordno", "wordnum", "wordn", "wordid", "wordorder", "wordpos", "wordidx",
+        "tokenid", "tokenindex", "regionposition", "regionnumber", "regionindex", "regionid", "aoi",
+        "ia",
     ),
     "word": ("word", "ia", "token", "ialabel", "wordform", "target"),
     "reader": (
