@@ -139,6 +139,16 @@ REFUSED = {
     "position": (TEXT | {"c": ["3", "4"]}, {"critical": "c"},
                  r"position 3 is not between 1 and 2, the last word \(1 more row: row 2\)"),
     "word twice": ({"sentence": ["To be or to be."], "c": ["be"]}, {"critical": "c"}, "is 2 times"),
+    "part of a word": ({"sentence": ["The hen's egg."], "c": ["'s"]}, {"critical": "c"},
+                       "is only a part of \"hen's\": give the whole word"),
+    "twice without blanks": ({"sentence": ["猫喜欢猫。"], "c": ["猫"]}, {"critical": "c"},
+                             r"is 2 times .*: divide the sentences by \| around it"),
+    "position without blanks": ({"sentence": ["我喜欢猫。"], "c": [1]}, {"critical": "c"},
+                                r"which no blanks separate: name the critical word itself"),
+    "position of one condition": (
+        {"amb": ["A hen sat."], "unamb": ["The old hen sat."], "crit_amb": [2], "crit_unamb": [3]},
+        {"wide": ("amb", "unamb"), "critical": "crit_amb"},
+        "is called like amb, and would be read for all of --wide: write a row per sentence"),
     "not one's own": (PAIR | {"UID": ["x"]}, {"columns": "nothing"}, "write NAME=COLUMN"),
     "both are item": ({"Item": [1], "ITEM": [1], "sentence": ["A."]}, {}, "--columns item=Item or"),
     "brackets": ({"sentence": ["A [b].", "C [d]."]}, {}, "brackets stand in every sentence"),
@@ -444,6 +454,55 @@ def test_a_target_and_a_critical_word_that_are_not_read_are_named():
     assert rows.notes == (f"target: {why}",)
     (warning,) = design_of(stimuli.load(texts | {"Crit Word": ["ran", "sang"]})).warnings
     assert "Crit Word has the critical word of each sentence: --critical 'Crit W" in warning
+    (warning,) = design_of(stimuli.load(texts | {"Crit Word": ["ran", "sat"]})).warnings
+    missing = "not in 1 of 2 sentences (row 2): 'sat' is not in the sentence"
+    assert warning.startswith(f"Crit Word seems to have critical words, but {missing}")
+    assert stimuli.load(rows.columns() | {"target": ["ran", "sang"]}, critical="target").notes == (
+        "critical: target is the region critical",
+    )
+
+
+def test_words_of_any_name_that_stand_in_all_sentences_are_named():
+    verbs = ("ran", "sat", "ate", "hid", "won", "lay", "sang", "fell")
+    rows = {"sentence": [f"The hen {x} here." for x in verbs], "v": verbs, "item": [*range(8)]}
+    assert design_of(stimuli.load(rows)).warnings[0] == (
+        "v has a word of each sentence: --critical v gives its surprisal"
+    )
+
+
+def test_a_column_of_words_says_where_positions_count_from():
+    texts = ["The hen that ran sat.", "A cook who sang left here."]
+    rows = {"sentence": texts, "item": ["1", "2"], "critpos": [3, 3], "verb": ["ran", "sang"]}
+    warnings = " ".join(design_of(stimuli.load(rows)).warnings)
+    assert "--critical critpos:0 gives its surprisal" in warnings
+    assert "may count from 0 or from 1" not in warnings
+    with pytest.raises(BadInput, match=r"count from 0, since verb has these words: .*give one"):
+        stimuli.load(rows, critical="critpos")
+    read = stimuli.load(rows, critical="critpos:0")
+    uses = design_of(read).others
+    assert uses["critpos"] == "position of the critical word"
+    assert uses["verb"] == "critical word"
+    rows["critpos"] = [4, 4]
+    assert "count" not in stimuli.load(rows, critical="critpos").notes[0]
+    rows["verb"] = ["hen", "cook"]
+    uses = design_of(stimuli.load(rows, critical="critpos")).others
+    assert uses["verb"] == "another word of the sentence"
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "expected"),
+    [
+        ("The cat’s toy.", "cat's", "cat’s"), ("El café negro.", "cafe\u0301", "café"),
+        ("The well-known hen.", "known", "well-known"), ("Das HUHN lief.", "Huhn", "HUHN"),
+        ("हिन्दी हिन्द", "हिन्द", "हिन्द"), ("แม่ซื้อข้าวเมื่อวาน", "ข้าว", "ข้าว"),
+    ],
+)  # fmt: skip
+def test_a_critical_word_is_found_as_people_write_it(text, word, expected):
+    rows = stimuli.load(
+        {"sentence": [text], "c": [word]}, critical="c", columns="sentence=sentence"
+    )
+    critical = rows.regions[0][0]
+    assert text[critical["start"] : critical["end"]] == expected
 
 
 def test_cloze_takes_the_options_of_tables(tmp_path):

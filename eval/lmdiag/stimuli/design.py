@@ -17,12 +17,11 @@ from lmdiag.stimuli.codes import Codes, combined, first_rows_of, is_known_from, 
 from lmdiag.stimuli.column_warnings import warnings_of, why_no_conditions
 from lmdiag.stimuli.conditions import NO_CONDITIONS, Uses, uses_of
 from lmdiag.stimuli.contrasts import comparing_options
-from lmdiag.stimuli.forms import may_count_from_zero, position_readings
+from lmdiag.stimuli.critical import critical_lines, critical_uses
 from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, overlap, values_of, words_of
 from lmdiag.stimuli.levels import joined_names
 from lmdiag.stimuli.names import TEXT_COLUMNS
 from lmdiag.stimuli.names import named as named_columns
-from lmdiag.stimuli.proposals import critical_options
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.shown import first_rows, uses_text
 from lmdiag.stimuli.splits import split_of_names
@@ -116,6 +115,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     has_shares = "human" in others and stimuli.compared and stimuli.diagnostic.has_shares(columns)
     known_uses = {**({"human": _SHARES} if has_shares else {}), **unread}
     if stimuli.regions:
+        known_uses |= critical_uses(columns, stimuli.regions)
         form += f" in up to {max(map(len, stimuli.regions))} regions"
     if not {*names} <= {*filled} or stimuli.form == "minimal_pairs":
         by = stimuli.diagnostic.levels(columns)
@@ -143,7 +143,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         levels=design.levels(),
         cells=design.cells(),
         n_complete=int(design.complete(uses.levels).sum()),
-        others={**uses.others, **known_uses},
+        others={**uses.others, **{x: v for x, v in known_uses.items() if x not in uses.levels}},
         warnings=[*design.warnings()],
         texts=texts,
         rows=first_rows(stimuli, uses.levels),
@@ -255,11 +255,7 @@ class _Found:
         yield from warnings_of(uses, self.stimuli.shown_rows)
         yield from self._line_breaks()
         if self.stimuli.form == "sentences" and not self.stimuli.regions:
-            for option in critical_options(self.stimuli.columns()):
-                name = option.removesuffix(":0")
-                has = f"{name} has the critical word of each sentence"
-                yield f"{has}: --critical {quote(option)} gives its surprisal"
-                yield from self._readings(name) if name == option else ()
+            yield from critical_lines(self.stimuli.columns(), self.stimuli.shown_rows)
         if uses.levels:
             yield from self._cells()
             # of pairs, a contrast may have several bad rows
@@ -284,13 +280,6 @@ class _Found:
         if self.stimuli.compared:
             return ""
         return comparing_options(self.columns, self.items, self.item, [*self.uses.levels])
-
-    def _readings(self, column: str) -> Iterator[str]:
-        """Yields which words the positions of a column are if they may count from 0 or from 1."""
-        columns = self.stimuli.columns()
-        if may_count_from_zero(columns[column], columns["sentence"]):
-            readings = position_readings(column, columns[column][0], columns["sentence"][0])
-            yield f"positions of {column} may count from 0 or from 1: {readings}"
 
     def _cells(self) -> Iterator[str]:
         """Yields which items lack cells, and which conditions to give if all items do."""

@@ -10,15 +10,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain, count, repeat
-from shlex import quote
 from typing import Any
 
 from lmdiag.spacing import LONGEST_LOOK, has_space
+from lmdiag.stimuli.critical import column_and_start, with_critical, word_spans
 from lmdiag.stimuli.names import named as named_columns
-from lmdiag.stimuli.names import names_from_zero
 from lmdiag.stimuli.table import GAP, MARKUP, text_problem
 from lmdiag.table_files import Table
-from lmdiag.text import WITHOUT_SPACES, first_few, shortened
+from lmdiag.text import first_few, shortened
 from lmdiag.types import AS_IT_IS, GAP_SPACES, BadInput, Query, TableOptions
 
 PAIR = ("sentence_good", "sentence_bad")
@@ -35,9 +34,6 @@ is_region = re.compile(r"region_([1-9]\d{0,3})").fullmatch
 
 SENTENCE_ENDS = ".!?…。！？\"'”’)"
 """Characters at the end of a whole sentence."""
-
-# names of the critical word and the words after it
-_CRITICAL = ("critical", "spill_1", "spill_2")
 
 
 def form_of(names: Collection[str], chosen: Collection[str] = ()) -> str:
@@ -72,8 +68,9 @@ def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
     form = form_of(table.columns, table.chosen.keys() & table.columns.keys())
     if form == "sentences":
         refuse_fragments(table)
-        table = with_critical(with_regions(table, options.separator), options.critical)
-        if "target" in table.columns:
+        table = with_regions(table, options.separator)
+        table = with_critical(table, options.critical, options.wide)
+        if "target" in table.columns and column_and_start(options.critical, ())[0] != "target":
             remedy = "___ or --gap TEXT marks its place"
             table = table.having({}, f"target: not read, since no sentence has a gap; {remedy}")
         return replace(table, form=form)
@@ -166,7 +163,7 @@ def refuse_fragments(table: Table) -> None:
             n_words += 1
             end = text.rstrip()
             n_ended += end[-1:] in SENTENCE_ENDS and not end.endswith(("...", "…"))
-            n_inside += bool(re.search(rf"(?<!\w){re.escape(word.strip())}(?!\w)", text))
+            n_inside += bool(word_spans(text, word.strip()))
     if 10 * n_words < 9 * len(table) or 10 * n_ended > n_words or 2 * n_inside > n_words:
         return
     what = f"sentences have no end and not the word in {names[0]}: it seems to continue them"
@@ -349,124 +346,3 @@ def _other_separator(sentences: Iterable[Any], separator: str, *, is_divided: bo
         remedy = "remove them, and name the critical word by --critical COLUMN"
         return f"the column sentence: {what}: {remedy}"
     return ""
-
-
-# ---- the critical word ---------------------------------------------------------------------------
-
-
-def with_critical(table: Table, named: str) -> Table:
-    """Returns sentences with the region `critical`, and `spill_1` and `spill_2` after it.
-
-    A column is named that has its position among the words, from 1 (from 0 by `COLUMN:0`), or the
-    word itself. `BadInput`: positions that seem to count from 0, a position beyond the sentence, a
-    word that is not in it or several times.
-    """
-    if not named:
-        return table
-    name, start = critical_column(named, table.columns)
-    column = table.column_of(name, "--critical")
-    if "regions" in table.columns:
-        remedy = "the sentences have regions: name one by --region"
-        raise BadInput(f"{table.name}: --critical: {remedy}")
-    if start is None:
-        _refuse_unclear_start(table, column)
-    regions = []
-    wrong = {}
-    pairs = zip(table.columns["sentence"], table.columns[column], strict=True)
-    for row, (text, value) in enumerate(pairs):
-        text = text.strip() if isinstance(text, str) else ""
-        try:
-            critical = critical_span(text, value, 1 if start is None else start)
-        except ValueError as error:
-            wrong[row] = f"--critical: the column {column}: {error}"
-            continue
-        spans = [critical, *(span for span in _words_of(text) if span[0] >= critical[1])]
-        named_spans = zip(count(1), _CRITICAL, spans, strict=False)
-        regions.append([_region(number, name, *span) for number, name, span in named_spans])
-    table.refuse(wrong)
-    note = f"critical: {column} is the region critical; {' and '.join(_CRITICAL[1:])} follow it"
-    if start is None and may_count_from_zero(table.columns[column], table.columns["sentence"]):
-        note += f"; positions count from 1, and from 0 with --critical {quote(f'{column}:0')}"
-    return table.having({"regions": regions}, note)
-
-
-def critical_column(named: str, columns: Collection[str]) -> tuple[str, int | None]:
-    """Returns the column of the critical word, and where its positions start, None if not given.
-
-    >>> critical_column("position:0", ["position"]), critical_column("position", ["position"])
-    (('position', 0), ('position', None))
-    """
-    name, mark, start = named.rpartition(":")
-    is_given = bool(mark) and start in ("0", "1") and named not in columns
-    return (name, int(start)) if is_given else (named, None)
-
-
-def _refuse_unclear_start(table: Table, column: str) -> None:
-    """Refuses positions of which one is 0, or whose column is called so, with both readings."""
-    values = [str(value).strip().removesuffix(".0") for value in table.columns[column]]
-    if counts_from_zero(column, values):
-        readings = position_readings(column, values[0], str(table.columns["sentence"][0]))
-        problem = f"--critical {column}: its positions seem to count from 0"
-        raise BadInput(f"{table.name}: {problem}: {readings}; give one of the two")
-
-
-def may_count_from_zero(values: Iterable[object], texts: Iterable[object]) -> bool:
-    """Returns whether positions are those of words both if they count from 0 and from 1."""
-    for value, text in zip(values, texts, strict=True):
-        position = str(value).strip().removesuffix(".0")
-        if not position.isdecimal() or not 0 < int(position) < len(str(text).split()):
-            return False
-    return True
-
-
-def position_readings(column: str, value: object, text: str) -> str:
-    """Returns which word the position of a sentence is, from 0 and from 1."""
-    text = text.strip()
-    readings = []
-    for start in (0, 1):
-        try:
-            first, end = critical_span(text, value, start)
-            reading = shortened(f"{text[:first]}[{text[first:end]}]{text[end:]}", 150)
-        except ValueError:
-            reading = "no word of the first row"
-        readings.append(f"--critical {quote(f'{column}:{start}')} reads {reading}")
-    return "; ".join(readings)
-
-
-def counts_from_zero(name: str, values: Sequence[str]) -> bool:
-    """Returns whether a column has positions of which one is 0, or which are called so."""
-    positions = {value.removesuffix(".0") for value in values}
-    is_position = bool(positions) and all(map(str.isdecimal, positions))
-    return is_position and ("0" in positions or names_from_zero(name))
-
-
-def critical_span(text: str, value: object, start_at: int = 1) -> tuple[int, int]:
-    """Returns start and end in characters of a word, named by itself or its position.
-
-    Positions count from `start_at`. `ValueError`: there is no such word, or several.
-    """
-    named = str(value if value is not None else "").strip().removesuffix(".0")
-    words = _words_of(text)
-    if not named:
-        raise ValueError("is empty: name the word or its position")
-    if named.isdecimal():
-        last = len(words) - 1 + start_at
-        if not start_at <= int(named) <= last:
-            between = f"is not between {start_at} and {last}, the last word"
-            raise ValueError(f"position {named} {between}")
-        return words[int(named) - start_at]
-    is_joined = re.search(f"[{WITHOUT_SPACES}]", named)
-    pattern = re.escape(named) if is_joined else rf"(?<!\w){re.escape(named)}(?!\w)"
-    found = [*re.finditer(pattern, text)] or [*re.finditer(pattern, text, re.IGNORECASE)]
-    if len(found) != 1:
-        times = f"is {len(found)} times" if found else "is not"
-        raise ValueError(
-            f"{shortened(named, 60)!r} {times} in the sentence: give its position, from 1"
-        )
-    start, end = found[0].span()
-    inside = [(start, end)] if is_joined else [x for x in words if x[1] > start and x[0] < end]
-    return inside[0][0], inside[-1][1]
-
-
-def _words_of(text: str) -> list[tuple[int, int]]:
-    return [match.span() for match in re.finditer(r"\S+", text)]

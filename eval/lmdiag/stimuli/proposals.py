@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lmdiag.stimuli.forms import PAIR, SENTENCE_ENDS, counts_from_zero, critical_span, form_of
+from lmdiag.stimuli.critical import critical_options, may_be_critical, word_spans
+from lmdiag.stimuli.forms import PAIR, SENTENCE_ENDS, form_of
 from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, overlap, words_of
 from lmdiag.stimuli.layouts import TableLayout, as_typed, has_letters, named_options
 from lmdiag.stimuli.names import (
@@ -19,7 +19,6 @@ from lmdiag.stimuli.names import (
     is_filler,
     is_named,
     named,
-    names_critical,
     names_sentences,
     pair_of_texts,
 )
@@ -327,7 +326,8 @@ class _Proposals(TableLayout):
     def _stands_in(self, word: str, text: str) -> bool:
         """Whether most texts have the word of their row in them, and end as sentences do."""
         pairs = [*zip(self.texts(word, _SAMPLE), self.texts(text, _SAMPLE), strict=True)]
-        n_inside = sum(bool(x) and x in y and y.rstrip()[-1:] in SENTENCE_ENDS for x, y in pairs)
+        ended = [(x, y) for x, y in pairs if y.rstrip()[-1:] in SENTENCE_ENDS]
+        n_inside = sum(bool(word_spans(y, x)) for x, y in ended)
         return 2 * n_inside > len(pairs)
 
     def _related(self, names: Sequence[str]) -> list[str]:
@@ -355,10 +355,9 @@ class _Proposals(TableLayout):
 
     def _critical(self, texts: Sequence[str]) -> str:
         """The column that has the position or the word of the critical word in all texts."""
-        names = [name for name in self.values if name not in texts and _may_be_critical(name)]
-        columns = [*map(self.texts, texts)] if names else []
-        found = (critical_option(name, self.texts(name), columns) for name in names)
-        return next(filter(None, found), "")
+        names = [x for x in self.values if may_be_critical(x)]
+        columns = {x: self.texts(x) for x in self.values} if names else {}
+        return next(iter(critical_options(columns, texts)), "") if names else ""
 
     def _parts(self) -> list[str]:
         """The neighbouring columns with the parts of sentences, four or more.
@@ -439,38 +438,3 @@ class _Proposals(TableLayout):
             if 0 < len(kept) < n:
                 return (f"{name}={','.join(kept)}",)
         return ()
-
-
-def critical_options(columns: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Returns the columns that have the critical word of each `sentence`, as options name them."""
-    found = (critical_option(x, values, [columns["sentence"]]) for x, values in columns.items())
-    return [*filter(None, found)]
-
-
-def _may_be_critical(name: str) -> bool:
-    return any(names_critical(name, is_position=x) for x in (False, True))
-
-
-def critical_option(name: str, values: Sequence[Any], columns: Sequence[Sequence[Any]]) -> str:
-    """Returns what `--critical` takes if a column has the critical word of all texts, else "".
-
-    That is its name, with `:0` for positions from 0.
-
-    Args:
-        name, values: of the column.
-        columns: of the texts.
-    """
-    if not _may_be_critical(name):
-        return ""
-    texts = [str(value) for value in values]
-    is_position = all(text.removesuffix(".0").isdecimal() for text in texts)
-    if not names_critical(name, is_position=is_position):
-        return ""
-    start = 0 if counts_from_zero(name, texts) else 1
-    rows = zip(texts, zip(*columns, strict=True), strict=True)
-    pairs = [(str(x), text) for text, row in rows if all(row) for x in row]
-    with suppress(ValueError):
-        if pairs and all(critical_span(x, text, start) for x, text in pairs):
-            is_named = counts_from_zero(name, ["1"])  # a 0 alone may stand for no word
-            return f"{name}:0" if is_named else name
-    return ""

@@ -22,8 +22,9 @@ from lmdiag import diagnostics
 from lmdiag.diagnostics.base import levels_of
 from lmdiag.files import user_path
 from lmdiag.stimuli.columns import ITEM_COLUMNS, name_columns, near_names
+from lmdiag.stimuli.critical import column_and_start
 from lmdiag.stimuli.filters import Condition
-from lmdiag.stimuli.forms import critical_column, in_form
+from lmdiag.stimuli.forms import in_form
 from lmdiag.stimuli.kinds import RELATED, shared_words, values_of
 from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, named
 from lmdiag.stimuli.proposals import check_layout
@@ -207,7 +208,7 @@ def _named_columns(options: TableOptions, columns: Collection[str]) -> list[tupl
     named = [("--wide", name) for name in options.wide]
     named += [("--contrast", name) for name in options.contrast]
     named += [("--split", split.partition("=")[0]) for split in options.split]
-    critical, _ = critical_column(options.critical, columns)
+    critical, _ = column_and_start(options.critical, columns)
     return [*named, ("--good", options.good.partition("=")[0]), ("--critical", critical)]
 
 
