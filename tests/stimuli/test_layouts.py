@@ -176,6 +176,10 @@ REFUSED = {
         {"item": ["1"], "context_1": ["A hen is a kind of"], "context_2": ["No hen is a kind of"],
          "target_1": ["bird"], "target_2": ["fish"]}, {},
         "several contexts and targets in a row: write a row for each context"),
+    "parts of two conditions": (
+        {"a_sg": ["The key"], "a_pl": ["The keys"], "b_sg": ["was"], "b_pl": ["were"],
+         "mid": ["very much"], "end": ["new."]}, {},
+        "a_sg, a_pl, b_sg, b_pl are parts of sentences of several conditions: write the sent"),
     "another target": ({"context": ["It is"], "continuation": ["so"]}, {},
                        "no column target; found: context, continuation; .* perhaps --columns targ"),
 }  # fmt: skip
@@ -359,6 +363,11 @@ PROPOSED = {
                    "--columns context=Left right_context=Right"),
     "pair of any names": ("item,ungrammatical,grammatical\n1,The dog bark.,The dog barks.\n",
                           "--columns sentence_good=grammatical sentence_bad=ungrammatical"),
+    "words in a frame": ("item,start,good_word,bad_word,end\n1,The key here,was,were,old.\n",
+                         "--columns context=start right_context=end --wide good_word bad_word "
+                         "--good condition=good_word --contrast item"),
+    "forms in a frame": ("item,start,x,y,end\n1,The key here,opens,open,a door.\n",
+                         "--columns context=start right_context=end --wide x y"),
     "pair after a context": ("item,context,good,bad\n1,It was late.,The dog barks.,The dog bark.\n",
                              "--wide good bad --good condition=good --contrast item"),
     "pair and its labels": ("sentence_a,sentence_b,label\nThe dog barks.,The dog bark.,0\nThe dog "

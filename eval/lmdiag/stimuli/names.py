@@ -114,6 +114,14 @@ _PAIRS = (
 """Parts of the names of two columns, of which the first is often the good one; those that are not
 judgments stand in the names of sentences."""
 
+_CONDITIONS = (
+    *_PAIRS[:-2], ("sg", "pl"), ("sing", "plur"), ("singular", "plural"), ("match", "mismatch"),
+    ("congruent", "incongruent"), ("expected", "unexpected"), ("related", "unrelated"),
+    ("high", "low"), ("short", "long"), ("aff", "neg"), ("affirmative", "negative"),
+    ("amb", "unamb"), ("masc", "fem"), ("male", "female"),
+)  # fmt: skip
+"""Parts of the names of two columns with texts of two conditions; numbers may count parts."""
+
 _SENTENCES = ("sentence", "sent", "sentences", "s")
 
 # parts of folded names of columns of whole sentences
@@ -202,6 +210,21 @@ def pair_of_texts(names: Iterable[str]) -> tuple[str, ...]:
                 if is_named and other in by_name:
                     return name, by_name[other]
     return ()
+
+
+def name_conditions(first: str, second: str) -> bool:
+    """Returns whether two names differ in a part that names conditions, as `verb_sg` and `verb_pl`.
+
+    >>> name_conditions("det1sg", "det1pl"), name_conditions("det1", "det2")
+    (True, False)
+    """
+    both = {folded(first), folded(second)}
+    for part, other in _CONDITIONS:
+        for name in both:
+            start, end = name.removesuffix(part), name.removeprefix(part)
+            if {name, f"{start}{other}"} == both != {start} or {name, f"{other}{end}"} == both:
+                return start != name or end != name
+    return False
 
 
 def are_judged(pair: Sequence[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, combinations, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ from lmdiag.stimuli.names import (
     are_judged,
     is_filler,
     is_named,
+    name_conditions,
     named,
     names_sentences,
     pair_of_texts,
@@ -223,7 +225,11 @@ class _Proposals(TableLayout):
             if self.words and not self._stands_in(self.words[0], self.gapped):
                 yield self._of_words({**item, "sentence": self.gapped})
             return
-        if regions := self._parts() or self._numbered():
+        parts = self._parts()
+        if parts and (alternatives := self._alternatives()):
+            yield self._of_alternatives(parts, alternatives, item)
+            return
+        if regions := parts or self._numbered():
             columns = (*named_options(item), f"region={regions[0]}..{regions[-1]}")
             yield TableOptions(columns=columns)
             return
@@ -244,6 +250,48 @@ class _Proposals(TableLayout):
             yield self._of_words(columns_of_words)
             sentences = [x for x in sentences if x not in columns_of_words.values()]
         yield from self._of_sentences(sentences, item)
+
+    def _alternatives(self) -> list[str]:
+        """The columns with words or texts of several conditions at one place of a sentence.
+
+        Names say so, or neighbouring columns have the same words in other rows, or their forms.
+        """
+        kinds = ("word", "label", "text")
+        names = [x for x in self.values if self.kinds[x] in kinds and x != self.item]
+        pairs = [pair for pair in combinations(names, 2) if name_conditions(*pair)]
+        pairs += [pair for pair in pairwise(names) if self._are_exchanged(*pair)]
+        found = {*chain.from_iterable(pairs)}
+        return [name for name in names if name in found]
+
+    def _are_exchanged(self, first: str, second: str) -> bool:
+        """Whether two columns have most of their words in common, or forms of them in each row."""
+        if {self.kinds[first], self.kinds[second]} == {"word"}:
+            one, other = ({*self.values[name].levels} for name in (first, second))
+            fewest = min(len(one), len(other))
+            if fewest > MOST_LABELS and 2 * len(one & other) >= fewest:
+                return True
+        rows = zip(self.texts(first, _SAMPLE), self.texts(second, _SAMPLE), strict=True)
+        halves = [(1 + max(map(len, row)) // 2, *row) for row in rows if all(row)]
+        alike = [word[:half] == form[:half] for half, word, form in halves]
+        return 2 * sum(alike) > len(alike)
+
+    def _of_alternatives(
+        self, parts: Sequence[str], alternatives: Sequence[str], item: Mapping[str, str]
+    ) -> TableOptions:
+        """The words of conditions between the beginning and the end of a sentence.
+
+        `BadInput` for parts of sentences that have alternatives at several places.
+        """
+        names = [*self.values]
+        first, last = names.index(alternatives[0]), names.index(alternatives[-1])
+        ends = [*names[max(0, first - 1) : first], *names[last + 1 : last + 2]]
+        frame = [name for name in ends if name in parts]
+        is_alone = frame[:1] == parts[:1] and {*parts} <= {*frame, *alternatives}
+        if names[first : last + 1] != alternatives or not is_alone:
+            several = f"{', '.join(alternatives)} are parts of sentences of several conditions"
+            raise BadInput(f"{several}: write the sentences of each condition into a column")
+        sides = dict(zip(("context", "right_context"), frame, strict=False))
+        return self._wide(alternatives, {**item, **sides})
 
     def _contexts(self) -> list[str]:
         """The columns of texts whose names say that they are contexts, known names first."""
