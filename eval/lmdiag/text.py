@@ -180,10 +180,11 @@ def plain_response(text: str) -> str:
 def folded(name: str) -> str:
     """Returns a name without letter case, zeros before numbers, blanks and punctuation.
 
-    >>> folded("Region_01"), folded("right.context")
-    ('region1', 'rightcontext')
+    >>> folded("Region_01"), folded("right.context"), folded("Sa\u0308tze") == folded("Sätze")
+    ('region1', 'rightcontext', True)
     """
-    return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[\W_]+", "", name.casefold()))
+    composed = name if name.isascii() else unicodedata.normalize("NFC", name)
+    return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[\W_]+", "", composed.casefold()))
 
 
 def column_like(name: str, columns: Iterable[str]) -> str:

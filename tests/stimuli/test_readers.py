@@ -434,6 +434,34 @@ def test_readers_are_named_as_the_option_of_fit_or_by_any_name(name):
     assert "Vp as participant" in stimuli.load(answers, responses=True, **options).notes[0]
 
 
+@pytest.mark.parametrize("column", ["item", "cond"])
+@pytest.mark.parametrize(
+    ("other", "how"),
+    [("Ko\u0308ln", "Unicode normalization alone"), ("Köln ", "blanks at their edges alone")],
+)
+def test_names_that_look_alike_are_named(column, other, how):
+    """Of conditions and items, in texts and responses; names of columns are found in both forms."""
+    rows = {"item": [n // 2 for n in range(16)], "cond": ["Köln", "Bonn"] * 8}
+    rows |= {column: ["Köln", "Bonn"] * 8, "rt": range(16), "u\u0308": ["x"] * 16}
+    rows["cond" if column == "item" else "item"] = [str(n // 2) for n in range(16)]
+    rows[column] = [other if n == 2 else name for n, name in enumerate(rows[column])]
+    texts = [f"Dog {n} {name.strip()} sat in hut {n // 2}." for n, name in enumerate(rows["cond"])]
+    for read in (lambda: analyse_rows(pd.DataFrame(rows), response="rt", conditions="cond"),
+                 lambda: stimuli.load({**rows, "sentence": texts})):  # fmt: skip
+        with pytest.raises(BadInput, match=f"the column {column} has 1 row as .*{how}"):
+            read()
+    assert len(stimuli.load({"ü": ["x", "y"], "sentence": texts[:2]}, filter="u\u0308=x")) == 1
+
+
+def test_columns_without_values_are_listed_as_not_used():
+    rows = {"item": [*"1122"], "cond": [*"abab"], "note": [""] * 4, "list": [None] * 4}
+    rows["sentence"] = [
+        f"Dog {n} {x} sat." for n, x in zip(rows["item"], rows["cond"], strict=True)
+    ]
+    others = design_of(stimuli.load(rows)).others
+    assert (others["note"], others["list"]) == ("not used (empty)", "not used (empty)")
+
+
 def test_joined_names_of_items_are_not_those_of_others():
     table = pd.DataFrame({"a": ["x 1", "x 1", "x", "x"], "b": ["2", "2", "1 2", "1 2"]})
     table = table.assign(cond=[*"uvuv"], rt=range(4))

@@ -270,7 +270,13 @@ def _read_lines(
     names = [written_text(row[column]) for column in conditions.values()]
     names = [f"item {written_text(row['item'])}", *names]
     levels = {f"{name} ({', '.join(of)})": "condition" for name, of in found.levels.items()}
-    uses = {"item": "item", **levels, response: "response", **found.others}
+    roles = ("item", response, *conditions.values())
+    others = {  # without columns that have a known name, too
+        name: use
+        for name, use in found.others.items()
+        if name not in table or not any(table[name].equals(table[role]) for role in roles)
+    }
+    uses = {"item": "item", **levels, response: "response", **others}
     if item:
         uses = dict.fromkeys(item, "item") | {x: uses[x] for x in uses if x not in ("item", *item)}
     uses = {name: use for name, use in uses.items() if name not in ("model", "signature")}

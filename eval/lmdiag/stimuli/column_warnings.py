@@ -63,10 +63,12 @@ def _split_of_items(uses: Uses) -> str:
 
 
 def refuse_near_levels(uses: Uses) -> None:
-    """Refuses levels that differ from another one in letter case or outer blanks alone."""
-    for name in (*uses.levels, *uses.dropped):
-        counts = uses.rows.columns[name].by_count()
-        for level, spelling in near_levels(counts).items():
+    """Refuses levels of conditions, and items, that look like another one, see `near_levels`."""
+    columns = {"item": uses.rows.items}
+    columns |= {name: uses.rows.columns[name] for name in (*uses.levels, *uses.dropped)}
+    for name, values in columns.items():
+        counts = values.by_count()
+        for level, spelling in near_levels(counts, folds_case=name != "item").items():
             raise BadInput(near_level_problem(name, level, spelling, counts))
 
 

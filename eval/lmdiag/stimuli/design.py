@@ -114,6 +114,8 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     others = [x for x in filled if x in named or x not in (*NO_CONDITIONS, *names)]
     has_shares = "human" in others and stimuli.compared and stimuli.diagnostic.has_shares(columns)
     known_uses = {**({"human": _SHARES} if has_shares else {}), **unread}
+    never = {*NO_CONDITIONS, "condition", "good", *names, *filled}
+    known_uses |= dict.fromkeys((x for x in columns if x not in never), "not used (empty)")
     if stimuli.regions:
         known_uses |= critical_uses(columns, stimuli.regions)
         form += f" in up to {max(map(len, stimuli.regions))} regions"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from lmdiag.stimuli.kinds import Distinct, distinct_values, values_of
 from lmdiag.stimuli.names import TEXT_COLUMNS
@@ -59,13 +60,17 @@ def _as_level(text: str) -> str:
 
 
 def near_levels(counts: Mapping[str, int], *, folds_case: bool = True) -> dict[str, str]:
-    """Returns level -> the more frequent level that differs in letter case or outer blanks alone.
+    """Returns level -> the more frequent level that looks the same but for letter case.
+
+    Such levels differ in letter case, in blanks at their edges, or in Unicode normalization alone.
 
     Args:
         counts: level -> its number of rows.
         folds_case: levels that differ in letter case alone count, too.
     """
-    plain = {level: level.strip().casefold() if folds_case else level.strip() for level in counts}
+    plain = {level: normalize("NFC", level).strip() for level in counts}
+    if folds_case:
+        plain = {level: text.casefold() for level, text in plain.items()}
     spellings: dict[str, str] = {}  # the most frequent one of each level
     for level in sorted(counts, key=counts.__getitem__, reverse=True):
         spellings.setdefault(plain[level], level)
@@ -75,7 +80,9 @@ def near_levels(counts: Mapping[str, int], *, folds_case: bool = True) -> dict[s
 def near_level_problem(name: str, level: str, spelling: str, counts: Mapping[str, int]) -> str:
     """Returns what is wrong with a level of `near_levels`, and the remedy."""
     has_blanks = level.strip() != level or spelling.strip() != spelling
-    how = "blanks at their edges" if has_blanks else "letter case"
+    is_normalized = normalize("NFC", level) == normalize("NFC", spelling)
+    how = "Unicode normalization" if is_normalized else "letter case"
+    how = "blanks at their edges" if has_blanks else how
     n = counts[level]
     rows = f"{n} row{'s' if n > 1 else ''} as {level!r}, {counts[spelling]} as {spelling!r}"
     return f"the column {name} has {rows}, which differ in {how} alone: make them equal"
