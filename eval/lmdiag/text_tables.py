@@ -111,7 +111,7 @@ def _without_sign(text: str) -> str:
     n = _count(match["row"], separator)
     names, cells = (_unquoted(match[x], separator) for x in ("names", "row"))
     is_known = bool(KNOWN_NAMES & {*map(folded, names)} - {*map(folded, cells)})
-    is_header = can_be_names(names) and (is_known or not can_be_names(cells))
+    is_header = len(names) > 1 and can_be_names(names) and (is_known or not can_be_names(cells))
     if n and _count(match["names"], separator) == n and is_header:
         return text[: match.start("sign")] + text[match.start("names") :]
     return text

@@ -158,7 +158,7 @@ LAYOUTS = {
     "tabs, names that are not known": (".txt", LITERAL.replace("sentence", "Satz"), ()),
     "line of E-Prime": (".txt", f"C:\\a.edat2\n{TABS}", ("title: line 1 is passed over, 'C:",)),
     "PCIbex": (".csv", PCIBEX, ("comments: they name the columns",)),
-    "PCIbex in Excel": (".csv", re.sub("(#.*)", r'"\1",,', PCIBEX), ("comments: they name the",)),
+    "PCIbex in Excel": (".csv", re.sub("(#.*)", r"\1,,,,", PCIBEX), ("comments: they name the",)),
     "JSON lines": (".json", KNOWN.to_json(orient="records", lines=True), ()),
     "JSON": (".json", KNOWN.assign(keys=[[1]] * 3).to_json(orient="records"),
              ("columns: not read, since keys has a list",)),
