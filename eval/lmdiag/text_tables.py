@@ -26,7 +26,8 @@ from lmdiag.types import BadInput
 # between the fields of a line; spreadsheets write a semicolon or a tab in many languages
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _BLANK = " "
-_SAMPLE = 50  # lines from which the separator is told
+_SAMPLE = 50  # lines from which the separator is told, and
+_SAMPLE_WIDTH = 100_000  # their characters
 _MAX_LINE = 16 * MAX_CELL  # characters of a line of a text file
 _QUOTED = re.compile(r'"[^"]*"')
 _QUOTED_WORDS = re.compile(r'(?:^| )"[^"\n]* [^"\n]*"(?=\s|$)', re.MULTILINE)
@@ -119,8 +120,8 @@ def _without_sign(text: str) -> str:
 
 def _sample(path: Path, text: str) -> list[str]:
     """The first lines that have some text, below comments, without their ends."""
-    lines = (line.rstrip("\r\n") for _, line in _below_comments(path, text, _SAMPLE))
-    return [line for line in lines if line.strip(" ,;\t|")]
+    lines = (line[:_SAMPLE_WIDTH] for _, line in _below_comments(path, text, _SAMPLE))
+    return [line.rstrip("\r\n") for line in lines if line.strip(" ,;\t|\r\n")]
 
 
 def _count(line: str, separator: str) -> int:
