@@ -367,6 +367,12 @@ def test_responses_are_found_by_what_they_are_and_columns_without_a_use_are_name
     out = command("check", path)[1]
     assert "responses of people: for `lmdiag cloze`, with --columns context=Satzanfang resp" in out
     assert "responses   not used: rt" in out
+    numbered = rows.assign(item=rows["Satzanfang"].factorize()[0]).rename(
+        columns={"rt": "sentence"}
+    )
+    out = command("check", written(numbered, tmp_path))[1]
+    assert "items       8, with the words that people gave" in out
+    assert "lmdiag run" not in out  # numbers are no sentences
     fillers = rows.assign(cond=rows["Antwort"].map({"box": "a", "bag": "b", "sea": "c"}))
     assert "lmdiag cloze" not in command("check", written(fillers, tmp_path))[1]  # of conditions
     sentences = rows.rename(columns={"Satzanfang": "sentence", "Antwort": "response"})

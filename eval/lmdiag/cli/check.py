@@ -64,7 +64,7 @@ def _proposed_lines(
         yield f"perhaps     {unknown.other.text()}"
         if unknown.has_sentences:
             yield f"or          lmdiag run {shlex.quote(file)} --model M {READS_SENTENCES}"
-        if {"item", "response"} <= unknown.other.columns.keys():
+        if unknown.other.command == "analyse" and "item" in unknown.other.columns:
             yield from _use_lines(unknown.table, unknown.other.columns)
         elif unknown.other.command == "surprisal":
             yield from _word_lines(file, unknown, unknown.other, table)
@@ -119,6 +119,7 @@ def _word_lines(
     yield f"response    lmdiag fit {shlex.quote(file)} {model}{typed}"
     if "item" in unknown.table.columns:
         levels = _uses(unknown.table, "item", response).levels
+        levels = [name for name in levels if name not in other.columns.values()]
         if levels:
             yield f"conditions  {', '.join(levels)}: lmdiag analyse {shlex.quote(file)} {named}"
 

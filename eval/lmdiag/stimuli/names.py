@@ -37,7 +37,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "reader", "subject", "participant", "subid", "workerid", "subj", "sub", "participantid",
         "subjectid", "readerid", "ppt", "pp", "ppid", "vp", "proband", "subjnr", "subjectnr",
         "subjid", "subjectnumber", "participantnumber", "worker", "prolificid", "mturkid", "user",
-        "userid", "respondent", "student", "person",
+        "userid", "respondent", "student", "person", "md5",
+        "md5hashofparticipantsipaddress",
     ),
     "context": (
         "context", "sentencecontext", "preamble", "stem", "frame", "sentenceframe", "prompt",

@@ -89,7 +89,7 @@ class UnknownLayout(BadInput):
         self.readings: Sequence[Reading] = ()
         has_text = "context" in columns or layout.gapped
         self.lacks = "column target" if has_text and not self.other else "column of texts"
-        self.has_sentences = bool(self.other) and "sentence" in columns
+        self.has_sentences = bool(self.other) and layout.kinds.get("sentence") == "text"
         self.lacks = "sentence per row" if self.has_sentences else self.lacks
         self._texts = [name for name, kind in layout.kinds.items() if kind == "text"]
         self._pair = layout.pair
