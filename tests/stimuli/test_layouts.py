@@ -400,6 +400,17 @@ def test_check_proposes_what_may_read_another_layout(tmp_path, command, case):
         stimuli.load(str(path))
 
 
+@pytest.mark.parametrize("name", ["sentence", "Satz"])
+def test_responses_beside_sentences_are_named_with_their_command(tmp_path, command, name):
+    rows = pd.DataFrame(
+        {"subj": n % 4, "item": n % 8, name: f"The cook {n % 8} ran off.", "rating": n % 5}
+        for n in range(32)
+    )
+    path = written(tmp_path, rows.to_csv(index=False))
+    (line,) = [x for x in command("check", path)[1].splitlines() if x.startswith("perhaps")]
+    assert line.endswith("responses in numbers: for `lmdiag analyse`, with --response rating")
+
+
 def test_a_proposal_has_the_options_that_are_given_and_is_tried(tmp_path, command):
     rows = "No,x,y\n1,A*hen ran off.,A*dog ran off.\n2,Do*not ever go.,So*be it now.\n"
     path = written(tmp_path, rows)

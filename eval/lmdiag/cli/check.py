@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lmdiag import stimuli
 from lmdiag.cli import options
@@ -48,6 +48,7 @@ def check_command(
         else:
             lines = [
                 *_lines(rows, DesignOptions(**design.stored())),
+                *_response_of_reader_lines(rows.columns()),
                 *(_split_lines(rows, model) if model else ()),
             ]
         for line in lines:
@@ -77,6 +78,15 @@ def _proposed_lines(
         yield f"{what:<11} lmdiag run {shlex.quote(file)} --model M {options}"
         yield from _read_lines(reading.rows) if reading.rows else [f"then        {reading.problem}"]
         yield from (f"warning: {note}" for note in reading.notes)
+    yield from _response_of_reader_lines(unknown.table.columns)
+
+
+def _response_of_reader_lines(columns: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    """Yields which command reads the responses that a table of texts has, too."""
+    from lmdiag.stimuli.other_rows import responses_of_readers
+
+    if found := responses_of_readers(columns):
+        yield f"perhaps     {found.text()}"
 
 
 def _read_lines(rows: Stimuli) -> Iterator[str]:
@@ -119,9 +129,9 @@ def _word_lines(
     yield f"response    lmdiag fit {shlex.quote(file)} {model}{typed}"
     if "item" in unknown.table.columns:
         levels = _uses(unknown.table, "item", response).levels
-        levels = [name for name in levels if name not in other.columns.values()]
-        if levels:
-            yield f"conditions  {', '.join(levels)}: lmdiag analyse {shlex.quote(file)} {named}"
+        names = [name for name in levels if name not in other.columns.values()]
+        if names:
+            yield f"conditions  {', '.join(names)}: lmdiag analyse {shlex.quote(file)} {named}"
 
 
 def _response_lines(file: str, task: str, options: TableOptions) -> Iterator[str]:

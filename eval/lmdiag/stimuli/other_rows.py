@@ -162,6 +162,19 @@ def _unnamed_numbers(layout: TableLayout) -> OtherRows | None:
     return OtherRows("analyse", "responses in numbers", columns)
 
 
+def responses_of_readers(columns: Mapping[str, Sequence[Any]]) -> OtherRows | None:
+    """Returns the responses of readers in numbers that a table of texts has, too."""
+    readers = [name for name in columns if is_named(name, "reader")]
+    if not readers:
+        return None
+    layout = TableLayout(columns)
+    measures = [name for name in _measures(layout, [layout.item]) if is_outcome(name)]
+    if not (layout.item and measures and layout.values[readers[0]].are_groups):
+        return None
+    found = {"item": layout.item, "response": measures[0]}
+    return OtherRows("analyse", "responses in numbers", found)
+
+
 def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
     """The columns of numbers that may be responses, surprisal and known names first."""
     numbers = [x for x in layout.of_kind("number") if x not in others]
