@@ -161,8 +161,10 @@ def _unquoted(line: str, separator: str) -> list[str]:
 def _parsed(path: Path, text: str, first: int, head: str, separator: str) -> list[TextRow]:
     """The rows from a line on that have some text.
 
-    `head` is the line of the header: with names in quotes, quotes surround fields.
+    `head` is the line of the header: with names in quotes, quotes surround fields; with a blank
+    after each separator, blanks there belong to no field.
     """
+    has_blanks = separator == _BLANK or 0 < head.count(separator) == head.count(f"{separator} ")
     is_quoted = separator in ",;|" or '"' in head or _has_quoted_fields(text, separator)
     if '"' in head and separator in "\t ":
         text = text.replace('\\"', '""')  # how R's `write.table` writes a quote
@@ -173,7 +175,7 @@ def _parsed(path: Path, text: str, first: int, head: str, separator: str) -> lis
         lines = (line.strip(" ") for line in lines)
     reader = csv.reader(
         chain(repeat("\n", first - 1), lines), delimiter=separator, quoting=quoting, strict=True,
-        skipinitialspace=separator == _BLANK,
+        skipinitialspace=has_blanks,
     )  # fmt: skip
     rows: list[TextRow] = []
     texts: dict[str, str] = {}  # each distinct text, once
@@ -198,11 +200,16 @@ def _parsed(path: Path, text: str, first: int, head: str, separator: str) -> lis
 
 
 def _has_row_names(rows: Sequence[TextRow], head: str, separator: str) -> bool:
-    """Whether all rows have a cell more than the header, as R's `write.table` writes them."""
+    """Whether all rows have a cell more than the header, as R's `write.table` writes them.
+
+    Without quotes, an empty last cell may be that of a column without a name.
+    """
     n = len(rows[0][2])
-    if separator not in "\t " and '"' not in head:
+    is_quoted = '"' in head
+    if not (is_quoted or separator in "\t ") or {len(cells) for _, _, cells in rows[1:]} != {n + 1}:
         return False
-    return len(rows) > 1 and all(len(cells) == n + 1 and cells[-1] for _, _, cells in rows[1:])
+    are_filled = (bool(cells[-1]) for _, _, cells in rows[1:])
+    return any(are_filled) if is_quoted else all(are_filled)
 
 
 def _refuse_other_widths(path: Path, rows: Sequence[TextRow], separator: str) -> None:

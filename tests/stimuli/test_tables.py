@@ -132,6 +132,8 @@ QUALTRICS = LINES.replace("rt\n", 'rt\nNo.,Bed.,"Read\n\nthis",ms\n' + ",".join(
 LAYOUTS = {
     "comma": (".csv", LINES, ()),
     "semicolon": (".csv", KNOWN.assign(rt=["0,5", "1,25", "20"]).to_csv(index=False, sep=";"), ()),
+    "blanks after commas": (".csv", LINES.replace(", who", "_who").replace(",", ", ")
+                            .replace("_who", ", who"), ()),
     "bar": (".txt", KNOWN.to_csv(index=False, sep="|"), ()),
     "byte-order marks": (".csv", f"\ufeff\ufeff{LINES}", ()),
     "line ends of old Macs": (".txt", TABS.replace("\n", "\r"), ()),
