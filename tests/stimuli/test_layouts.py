@@ -151,7 +151,7 @@ REFUSED = {
         "is called like amb, and would be read for all of --wide: write a row per sentence"),
     "not one's own": (PAIR | {"UID": ["x"]}, {"columns": "nothing"}, "write NAME=COLUMN"),
     "both are item": ({"Item": [1], "ITEM": [1], "sentence": ["A."]}, {}, "--columns item=Item or"),
-    "brackets": ({"sentence": ["A [b].", "C [d]."]}, {}, "brackets stand in every sentence"),
+    "brackets": ({"sentence": ["A [b].", "C [d]."]}, {}, "brackets or other marks stand"),
     "mark of a bad sentence": (TEXT | {"sentence": ["A b.", "*C d."]}, {},
                                r"row 2: .* begins with '\*', as bad sentences often do"),
     "name of a variable": ({"sentence": ["The $NOM_PRONOUN ran.", "A $NOM_PRONOUN sat."]}, {},
@@ -340,6 +340,26 @@ PROPOSED = {
                            "old,barn,sea\n", "--wide Expected Unexpected"),
     "another name of a target": ("context,continuation\nIt is,so\nIt is,no\n",
                                  "--columns target=continuation"),
+    "a verb of each kind": (
+        "dataset,item_id,prefix,verb_odd,verb_fit,rest\n" + "".join(
+            f"x,{i},The pilot {i} often,tried{i % 9},flew{i % 8},the plane {i} again.\n"
+            for i in range(20)),
+        "--columns item=item_id context=prefix right_context=rest --wide verb_odd verb_fit"),
+    "one of the words of a text": (
+        "kind,form,prefix,verdict\n" + "".join(
+            f"x{i % 5},{form}{i},The dog {i} and the cat,{form == 'runs'}\n"
+            for i in range(20) for form in ("runs", "run")),
+        "--columns context=prefix target=form"),
+    "produced texts": (
+        "Participant,town,prompt,cont\n" + "".join(
+            f"{i},{'New York' if i % 2 else 'Old Town'},Anna {k} saw Bob because,she {i} was {k}\n"
+            for i in range(8) for k in range(4)),
+        "for `lmdiag cloze`, with --columns context=prompt response=cont"),
+    "parts of other texts": (
+        "id,hit,miss,start\n" + "".join(
+            f"{i},Ann {i} has a dog but no cat. It barks.,Ann {i} has a dog but no cat. It "
+            f"meows.,Ann {i} has a dog but no cat.\n" for i in range(20)),
+        "--wide hit miss"),
     "choices after a premise": (
         "premise,choice1,choice2\nThe man ate it.,He was very hungry now.,He was quite full now.\n"
         "The girl ran.,She was late for school.,She was early for school.\n",

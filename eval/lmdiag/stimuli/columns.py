@@ -35,7 +35,7 @@ ANALYSED_COLUMNS = frozenset({"item", "model", "surprisal", "region", "good", "c
 
 _WORDS_OF: Mapping[ValueKind, str] = {
     "number": "numbers", "file": "names of files", "label": "a few labels that repeat",
-    "word": "single words", "question": "questions",
+    "word": "single words", "question": "questions", "list": "lists",
 }  # fmt: skip
 
 _NAMES = ITEM_COLUMNS | ANALYSED_COLUMNS | {"condition", "text", "position", "word"}
@@ -215,12 +215,12 @@ class _Fitting:
     def check_chosen(self, name: str, column: str) -> Iterator[str]:
         """Yields a line on a column that the user named whose values are of another kind.
 
-        `BadInput` for one that cannot be read as it: numbers, and names of files.
+        `BadInput` for one that cannot be read as it: numbers, lists and names of files.
         """
         kind = self.kind(column)
         what = _WORDS_OF.get(kind, "")
         is_text = name in ("context", "sentence", "right_context", *PAIR) or "region_" in name
-        if is_text and kind in ("number", "file"):
+        if is_text and kind in ("number", "file", "list"):
             example = shortened(self.values(column).levels[0], 40)
             problem = f"{column} has {what}, as {example!r}, which no model reads as text"
             raise BadInput(f"{self.table.name}: --columns {name}={column}: {problem}")

@@ -341,8 +341,8 @@ def _other_separator(sentences: Iterable[Any], separator: str, *, is_divided: bo
         if is_divided:
             remedy = "remove it, since another one divides the regions"
         return f"the column sentence: {what}: {remedy}"
-    if have_all(r"\[\w[^][]*\]|\{\w[^}{]*\}"):
-        what = "brackets stand in every sentence, and would be read as text"
+    if have_all(r"\[\w[^][]*\]|\{\w[^}{]*\}|(?<!\w)([%$&=+])\w[^%$&=+]*\1(?!\w)"):
+        what = "brackets or other marks stand in every sentence, and would be read as text"
         remedy = "remove them, and name the critical word by --critical COLUMN"
         return f"the column sentence: {what}: {remedy}"
     return ""

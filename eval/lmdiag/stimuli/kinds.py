@@ -1,4 +1,4 @@
-"""What the values of a column are: texts, words, labels, numbers or names of files.
+"""What the values of a column are: texts, words, labels, numbers, lists or names of files.
 
 The rules are those of docs/specification.md, section 1. A column is its distinct values, which are
 looked at once each, and their numbers (codes) in the rows.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import Series
 
-ValueKind = Literal["empty", "number", "file", "label", "word", "question", "text"]
+ValueKind = Literal["empty", "number", "file", "label", "list", "word", "question", "text"]
 
 MOST_LABELS = 6
 """Distinct values of a column of labels at most; also the levels of a condition that is found."""
@@ -44,6 +44,8 @@ _FILE = re.compile(
     re.IGNORECASE,
 ).fullmatch
 _LETTER = re.compile(r"[^\W\d_]").search
+_JOINED_PARTS = re.compile(r"[^\W_]_[^\W_]").search  # filler_1, a name in an experiment
+_LIST = re.compile(r"\[\s*([\d\"'\[{].*)?\]|\{\s*[\"'].*\}", re.DOTALL).fullmatch
 _PART_NUMBER = re.compile(r"[1-9]\d?\.[1-9]").fullmatch  # a name, as of a section
 _AMOUNT = re.compile(rf"\s*[-+]?[\d.,]+\s+[^\s{WITHOUT_SPACES}]+\s*").fullmatch
 _JOINED = re.compile(f"[{WITHOUT_SPACES}]").findall
@@ -102,9 +104,14 @@ class Distinct:
 
         A number with its unit is none, as `392 ms`.
         """
-        texts = [level for level in self.sample if n_words(level) >= 2 and _LETTER(level)]
+        texts = [level for level in self.sample if _has_words(level)]
         n_texts = sum(not _AMOUNT(text) for text in texts)
         return 2 * n_texts >= len(self.sample)
+
+    @cached_property
+    def are_identifiers(self) -> bool:
+        """Whether most values are names as filler_1."""
+        return 2 * sum(bool(_JOINED_PARTS(level)) for level in self.sample) > len(self.sample)
 
     @property
     def mean_words(self) -> float:
@@ -147,6 +154,8 @@ class Distinct:
             return "file"
         if self._are_labels(items):
             return "label"
+        if sum(bool(_LIST(level.strip())) for level in self.sample) * 2 >= len(self.sample):
+            return "list"
         if not self.are_texts:
             return "word"
         questions = sum(bool(_QUESTION_END(level.strip())) for level in self.sample)
@@ -193,6 +202,13 @@ def distinct_values(codes: NDArray[np.intp], texts: Sequence[str]) -> Distinct:
         new = [numbers.get(text, -1) for text in texts]
         codes = np.array([*new, -1], dtype=np.intp)[codes]
     return Distinct(codes, levels)
+
+
+def _has_words(text: str) -> bool:
+    """Whether a text has letters and two words or more, names as filler_1 not counted."""
+    if "_" in text:
+        text = " ".join(word for word in text.split() if not _JOINED_PARTS(word))
+    return n_words(text) >= 2 and bool(_LETTER(text))
 
 
 def n_words(text: str) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmdiag.stimuli.forms import SENTENCE_ENDS
-from lmdiag.stimuli.kinds import ValueKind, values_of
+from lmdiag.stimuli.kinds import FEW_ROWS, MOST_LABELS, ValueKind, values_of
 from lmdiag.stimuli.names import named
 from lmdiag.stimuli.table import GAP
 from lmdiag.text import folded
@@ -36,6 +36,18 @@ class TableLayout:
         self.item = "item" if "item" in self.values else self._found_item()
         items = self.values[self.item].codes if self.item else None
         self.kinds = {name: values.kind(items) for name, values in self.values.items()}
+        self.of_readers = self._found_of_readers()
+
+    def _found_of_readers(self) -> set[str]:
+        """The columns that are about readers: each has one value in all rows of a reader."""
+        from lmdiag.stimuli.codes import is_known_from
+
+        readers = [self.values[name] for name in named("reader", self.values)]
+        readers = [x for x in readers if 2 * len(x.levels) <= x.n_filled]
+        if not readers:
+            return set()
+        codes = [readers[0].codes]
+        return {name for name, x in self.values.items() if is_known_from(x.codes, codes)}
 
     def _found_item(self) -> str:
         """The column that is named as items, whose values are not texts."""
@@ -45,17 +57,22 @@ class TableLayout:
             values = self.values[name]
             repeats = 1 < len(values.levels) < values.n_filled
             others = (self.values[other] for other in names if other != name)
-            is_factor = any(map(values.differs_within, others))
+            n_rows = 0 if values.is_number else values.n_filled // len(values.levels or [""])
+            is_factor = any(map(values.differs_within, others)) or (
+                len(values.levels) <= MOST_LABELS and n_rows > FEW_ROWS
+            )
             if repeats and not values.are_texts and not is_factor:
                 return name
         return next((name for name in names if folded(name).startswith("item")), "")
 
     def of_kind(self, *kinds: ValueKind) -> list[str]:
-        """Returns the columns of some kinds that have values in most rows."""
+        """Returns the columns of some kinds that have values in most rows, but those of readers."""
         return [
             name
             for name, kind in self.kinds.items()
-            if kind in kinds and 2 * self.values[name].n_filled > self.n_rows
+            if kind in kinds
+            and 2 * self.values[name].n_filled > self.n_rows
+            and name not in self.of_readers
         ]
 
     def texts(self, name: str, n: int | None = None) -> list[str]:
@@ -69,8 +86,22 @@ class TableLayout:
 
     def are_fragments(self, name: str) -> bool:
         """Returns whether nine in ten values do not end as sentences do."""
-        ends = [_is_ended(level) for level in self.values[name].sample]
-        return 10 * sum(ends) <= len(ends)
+        return 10 * self._n_ended(name) <= len(self.values[name].sample)
+
+    def _n_ended(self, name: str) -> int:
+        return sum(map(_is_ended, self.values[name].sample))
+
+    def hardly_repeats(self, name: str) -> bool:
+        """Returns whether there are several values, more than half as many as rows."""
+        values = self.values[name]
+        return len(values.levels) > 1 and 2 * len(values.levels) > values.n_filled
+
+    def differs_within(self, name: str, groups: str) -> bool:
+        """Returns whether most values of one column have several values of another."""
+        from lmdiag.stimuli.codes import n_distinct_by
+
+        n_values = n_distinct_by(self.values[groups].codes, self.values[name].codes)
+        return bool(2 * (n_values > 1).sum() > (n_values > 0).sum())
 
     def are_pieces(self, name: str) -> bool:
         """Returns whether rows have the parts of sentences, of which only the last ends them."""
@@ -80,8 +111,9 @@ class TableLayout:
         return 0 < 2 * n_ended <= len(texts) and 2 * n_capital <= len(texts)
 
     def has_gaps(self, name: str) -> bool:
-        """Returns whether a value has the marker of a missing word."""
-        return any(_GAP(text) for text in self.values[name].levels)
+        """Returns whether most values have the marker of a missing word."""
+        levels = self.values[name].levels
+        return 2 * sum(bool(_GAP(text)) for text in levels) > len(levels)
 
     def has_one_gap(self, name: str) -> bool:
         """Returns whether each value has the marker of a missing word once."""
@@ -89,15 +121,25 @@ class TableLayout:
         return self.has_gaps(name) and all(len(_GAPS(text)) == 1 for text in levels)
 
     def numbered_words(self) -> list[list[str]]:
-        """Returns three or more columns with letters whose names differ in their numbers alone."""
+        """Returns three or more columns of texts whose names differ in their numbers alone.
+
+        Names of items and labels that repeat in all of them are none.
+        """
         stems: dict[str, list[str]] = {}
         for name, values in self.values.items():
             is_text = self.kinds[name] in ("word", "text", "label") and any(
                 map(has_letters, values.levels)
             )
-            if re.search(r"\d", name) and is_text:
+            if re.search(r"\d", name) and is_text and not values.are_identifiers:
                 stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
-        return [names for names in stems.values() if len(names) > 2]
+        families = [names for names in stems.values() if len(names) > 2]
+        return [names for names in families if not all(map(self.are_answers, names))]
+
+    def are_answers(self, name: str) -> bool:
+        """Returns whether a few values repeat in many rows, as answers to a question."""
+        values = self.values[name]
+        n = len(values.levels)
+        return self.kinds[name] == "label" or (n <= 2 * MOST_LABELS and 4 * n <= values.n_filled)
 
 
 def _is_ended(text: str) -> bool:

@@ -51,7 +51,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "target": (
         "targetword", "criticalword", "critword", "finalword", "lastword", "word", "target",
-        "completion", "continuation", "ending", "critical", "crit", "keyword",
+        "completion", "continuation", "ending", "critical", "crit", "keyword", "tgt",
     ),
     "response": (
         *NAMES_OF_RESPONSES, "completion", "continuation", "ending", "word", "target",

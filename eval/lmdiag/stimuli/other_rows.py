@@ -132,7 +132,10 @@ def _word_list(layout: TableLayout) -> OtherRows | None:
     """A row per word with its norms, as frequency: nothing that is read to a model."""
     words = [x for x in layout.of_kind("word", "label") if len(layout.values[x].levels) > 1]
     others = {layout.kinds[name] for name in layout.values} - {"word", "label", "empty"}
-    is_list = words and not named("reader", layout.values) and others == {"number"}
+    items = layout.values[layout.item] if layout.item else None
+    has_items = items is not None and 2 * len(items.levels) <= items.n_filled
+    has_readers = bool(named("reader", layout.values))
+    is_list = words and not (has_readers or has_items) and others == {"number"}
     first = layout.values[words[0]] if is_list else None
     if first is None or 10 * len(first.levels) < 9 * first.n_filled:
         return None

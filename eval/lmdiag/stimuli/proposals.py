@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, combinations, pairwise
+from itertools import chain, combinations, pairwise, permutations
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.stimuli.critical import critical_options, may_be_critical, word_spans
 from lmdiag.stimuli.forms import PAIR, SENTENCE_ENDS, form_of
-from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, overlap, words_of
+from lmdiag.stimuli.kinds import FEW_ROWS, MOST_LABELS, RELATED, overlap, words_of
 from lmdiag.stimuli.layouts import TableLayout, as_typed, has_letters, named_options
 from lmdiag.stimuli.names import (
     NAMES,
@@ -38,6 +38,7 @@ _LETTER = re.compile(r"[^\W\d]").search
 _PARTS = {"number", "start", "surprisal", "state"}  # of a text, as lmdiag writes them
 _SHORT = 3  # letters of articles and prepositions
 _SAMPLE = 60  # rows whose texts are compared
+_MARGIN = 0.2  # how much more alike endings are to each other than to what precedes them
 _FIRST_COLUMNS = 12  # columns whose texts are compared with those of all others
 _GAP = re.compile(GAP, re.IGNORECASE).search
 
@@ -193,7 +194,8 @@ class _Proposals(TableLayout):
         super().__init__(columns)
         texts = self.of_kind("text")
         long = [name for name in texts if name == "sentence" or not self.is_short(name)]
-        self.sentences = long or texts
+        has_readers = bool(named("reader", self.values))  # whose answers may be short and repeat
+        self.sentences = long or [x for x in texts if not has_readers or self.hardly_repeats(x)]
         self.gapped = next(filter(self.has_one_gap, self.sentences), "")
         self.words = self._words()
         self.pair = pair_of_texts(self.sentences)
@@ -207,7 +209,31 @@ class _Proposals(TableLayout):
             return targets[:1]
         begin = [name for name in words if folded(name).startswith(NAMES["target"])]
         plain = [name for name in self.of_kind("word") if name in words]
-        return begin or plain or [x for x in self.of_kind("label", "text") if x in words]
+        plain = plain or [x for x in self.of_kind("label", "text") if x in words]
+        text = self.gapped or next(iter(self._contexts()), "")
+        return begin or (self._words_after(text, plain) if text else plain)
+
+    def _words_after(self, text: str, names: Sequence[str]) -> list[str]:
+        """The columns of any name whose words may follow a text, or stand in its gap.
+
+        Where texts repeat, it is the one that differs between rows of a text. Else most words
+        differ between texts, or two columns have the same words.
+        """
+        if self.n_rows <= FEW_ROWS:
+            return [*names]
+        words = [x for x in names if len(self.values[x].levels) > 1]
+        words = [name for name in words if not self._stands_in(name, text, "")]
+        if not self.hardly_repeats(text):
+            words = [name for name in words if self.differs_within(name, text)]
+            return sorted(words, key=lambda name: -len(self.values[name].levels))[:1]
+        n_texts = len(self.values[text].levels)
+        levels = {name: {*self.values[name].levels} for name in words}
+        shared = {
+            x for x, y in permutations(words, 2) if 2 * len(levels[x] & levels[y]) > len(levels[x])
+        }
+        words = [x for x in words if x in shared or 2 * len(levels[x]) >= n_texts]
+        is_one = len(words) == 1 and 10 * len(levels[words[0]]) < 9 * n_texts
+        return [] if is_one else words
 
     def _names_pair(self, name: str) -> bool:
         """Whether a column has two values, which end the names of the pair or are 0 and 1."""
@@ -229,7 +255,8 @@ class _Proposals(TableLayout):
         if parts and (alternatives := self._alternatives()):
             yield self._of_alternatives(parts, alternatives, item)
             return
-        if regions := parts or self._numbered():
+        regions = parts or self._numbered()
+        if regions and self._differ(regions):
             columns = (*named_options(item), f"region={regions[0]}..{regions[-1]}")
             yield TableOptions(columns=columns)
             return
@@ -254,12 +281,16 @@ class _Proposals(TableLayout):
     def _alternatives(self) -> list[str]:
         """The columns with words or texts of several conditions at one place of a sentence.
 
-        Names say so, or neighbouring columns have the same words in other rows, or their forms.
+        Names say so, or neighbouring columns have the same words in other rows, or their forms, or
+        single words and names that begin alike, where each row is an item.
         """
         kinds = ("word", "label", "text")
         names = [x for x in self.values if self.kinds[x] in kinds and x != self.item]
         pairs = [pair for pair in combinations(names, 2) if name_conditions(*pair)]
         pairs += [pair for pair in pairwise(names) if self._are_exchanged(*pair)]
+        if not self.item or len(self.values[self.item].levels) == self.n_rows:
+            words = [name for name in names if self.kinds[name] == "word"]
+            pairs += [pair for pair in pairwise(words) if _begin_alike(*pair)]
         found = {*chain.from_iterable(pairs)}
         return [name for name in names if name in found]
 
@@ -303,12 +334,17 @@ class _Proposals(TableLayout):
         self, context: str, names: Sequence[str], item: Mapping[str, str]
     ) -> Iterator[TableOptions]:
         """The sentences that continue a context, which are read as its targets."""
-        if names and not self._stands_in(context, names[0]):
+        if names and not self._stands_in(context, names[0], ""):
             columns = {**item, "context": context}
             if len(names) > 1:
                 yield self._wide(names, columns)
             else:
                 yield TableOptions(columns=named_options({**columns, "target": names[0]}))
+
+    def _differ(self, regions: Sequence[str]) -> bool:
+        """Whether parts of sentences differ between the rows of an item, if it has several."""
+        has_rows = self.item and 2 * len(self.values[self.item].levels) <= self.n_rows
+        return not has_rows or any(self.differs_within(name, self.item) for name in regions)
 
     def _may_follow(self, context: str) -> bool:
         """Whether words may follow a column of contexts."""
@@ -348,6 +384,9 @@ class _Proposals(TableLayout):
             raise BadInput(f"{both} are several contexts and targets in a row: {remedy}")
         readings = []
         critical = self._critical(related) if related else ""
+        if context := self._context_of(related):
+            others = [name for name in related if name != context]
+            yield self._wide(others, {**item, "context": context})
         if pair:
             columns = {**item, **dict(zip(PAIR, pair, strict=True))}
             readings.append(TableOptions(columns=named_options(columns)))
@@ -371,12 +410,12 @@ class _Proposals(TableLayout):
     def _is_word(self, name: str) -> bool:
         return self.kinds[name] in ("word", "label", "text") and self.is_short(name)
 
-    def _stands_in(self, word: str, text: str) -> bool:
+    def _stands_in(self, word: str, text: str, ends: str = SENTENCE_ENDS) -> bool:
         """Whether most texts have the word of their row in them, and end as sentences do."""
         pairs = [*zip(self.texts(word, _SAMPLE), self.texts(text, _SAMPLE), strict=True)]
-        ended = [(x, y) for x, y in pairs if y.rstrip()[-1:] in SENTENCE_ENDS]
-        n_inside = sum(bool(word_spans(y, x)) for x, y in ended)
-        return 2 * n_inside > len(pairs)
+        inside = [y for x, y in pairs if word_spans(y, x)]
+        n_ended = sum(not ends or text.rstrip()[-1:] in ends for text in inside)
+        return 2 * n_ended > len(pairs)
 
     def _related(self, names: Sequence[str]) -> list[str]:
         """The columns whose texts have most words in common with those of one of them.
@@ -384,22 +423,33 @@ class _Proposals(TableLayout):
         That is the one that has most of such columns, of those that are named as sentences, if
         there are, since contexts have other words.
         """
+        if not named("reader", self.values):
+            names = [name for name in names if not self.are_answers(name)]
+        names = _without_parts({name: self.texts(name, _SAMPLE) for name in names})
         no_contexts = [name for name in names if name not in self._contexts()]
         sentences = [name for name in no_contexts if names_sentences(name)]
         if sentences or len(no_contexts) > 1:
             names = no_contexts
         names = sorted(names, key=lambda name: self.values[name].n_filled < self.n_rows)
-        texts = {name: [*map(words_of, self.texts(name, _SAMPLE))] for name in names}
+        if self.of_readers:  # who read the same texts
+            return [*sentences, *names][:1]
+        words = {name: [*map(words_of, self.texts(name, _SAMPLE))] for name in names}
 
         def related(first: str) -> list[str]:
-            shares = {
-                name: [overlap(a, b) for a, b in zip(texts[first], words, strict=True) if a and b]
-                for name, words in texts.items()
-            }
-            return [x for x in names if x == first or (shares[x] and median(shares[x]) >= RELATED)]
+            return [x for x in names if x == first or _shared(words[first], words[x]) >= RELATED]
 
         firsts = [x for x in sentences if x in names] or names
         return max(map(related, firsts[:_FIRST_COLUMNS]), key=len, default=[])
+
+    def _context_of(self, related: Sequence[str]) -> str:
+        """The first of three or more columns, where the others are much more like each other."""
+        if len(related) < 3:
+            return ""
+        context, *others = sorted(related, key=[*self.values].index)
+        words = {name: [*map(words_of, self.texts(name, _SAMPLE))] for name in related}
+        within = min(_shared(words[a], words[b]) for a, b in pairwise(others))
+        across = max(_shared(words[context], words[other]) for other in others)
+        return context if within > across + _MARGIN else ""
 
     def _critical(self, texts: Sequence[str]) -> str:
         """The column that has the position or the word of the critical word in all texts."""
@@ -486,3 +536,37 @@ class _Proposals(TableLayout):
             if 0 < len(kept) < n:
                 return (f"{name}={','.join(kept)}",)
         return ()
+
+
+def _begin_alike(first: str, second: str) -> bool:
+    """Whether two names have the same first part, as verb_possible and verb_impossible."""
+    parts = [re.split(r"[\W_]+", name)[0] for name in (first, second)]
+    return parts[0] == parts[1] != first
+
+
+def _shared(first: Sequence[frozenset[str]], second: Sequence[frozenset[str]]) -> float:
+    """The share of words that the texts of two columns have in common in a row; a median."""
+    shares = [overlap(a, b) for a, b in zip(first, second, strict=True) if a and b]
+    return median(shares) if shares else 0.0
+
+
+def _without_parts(texts: Mapping[str, Sequence[str]]) -> list[str]:
+    """The columns but those whose texts are a part of other columns' in nine of ten rows.
+
+    That which is a part in most rows is left out first, of several the last one.
+    """
+    names = [*texts]
+    while 1 < len(names) <= _FIRST_COLUMNS:
+        shares = {name: _share_of_parts(texts, name, names) for name in reversed(names)}
+        part = max(shares, key=shares.__getitem__)
+        if shares[part] < 0.9:
+            break
+        names.remove(part)
+    return names
+
+
+def _share_of_parts(texts: Mapping[str, Sequence[str]], name: str, names: Sequence[str]) -> float:
+    """The share of a column's texts that stand in the row's text of another column."""
+    others = [texts[other] for other in names if other != name]
+    rows = [(text, row) for text, *row in zip(texts[name], *others, strict=True) if text]
+    return sum(any(text in other for other in row) for text, row in rows) / max(1, len(rows))

@@ -7,10 +7,11 @@ than once, and which no condition explains.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from lmdiag.stimuli.kinds import MOST_LABELS, Distinct
-from lmdiag.stimuli.layouts import TableLayout
+from lmdiag.stimuli.layouts import TableLayout, has_letters
 from lmdiag.stimuli.names import NAMES_OF_RESPONSES, is_named, named
 from lmdiag.text import folded
 
@@ -23,6 +24,9 @@ _AMOUNTS = {"count", "cloze", "targetcloze"}
 
 _MOST_SPREAD = 0.1  # of sums of counts, in standard deviations by their mean
 _ROUNDING = 0.02  # of sums of shares
+_MOST_CONTEXTS = 8  # columns that are tried as contexts
+_MOST_COLUMNS = 40  # columns of words, and of labels, that are tried for each
+_SAMPLE = 50  # values that are looked at for letters
 
 
 class ResponseColumns(NamedTuple):
@@ -39,7 +43,7 @@ class ResponseColumns(NamedTuple):
 
 def response_columns(layout: TableLayout) -> ResponseColumns | None:
     """Returns the columns of a table with responses to contexts; None for other tables."""
-    for context in _contexts(layout):
+    for context in _contexts(layout)[:_MOST_CONTEXTS]:
         field = "sentence" if layout.has_gaps(context) else "context"
         has_items = layout.item and layout.values[layout.item].are_groups
         columns = ({"item": layout.item} if has_items else {}) | {field: context}
@@ -59,20 +63,40 @@ def _contexts(layout: TableLayout) -> list[str]:
     known = [x for x in named("context", layout.values) if layout.kinds[x] == "text"]
     if known:
         return known
-    open_texts = (x for x in texts if layout.are_fragments(x))
+    open_texts = (x for x in texts if layout.are_fragments(x) and not layout.is_short(x))
     named_or_gap = (x for x in texts if folded(x) == "sentence" or layout.has_gaps(x))
     return [*dict.fromkeys((*named_or_gap, *open_texts))]
 
 
 def _response(layout: TableLayout, context: str) -> str:
     """The column with the responses to contexts; "" for none."""
-    words = [x for x in layout.values if layout.kinds[x] in ("word", "label", "text")]
+    words = [x for x in layout.values if layout.kinds[x] in ("word", "label", "list", "text")]
     words = [x for x in words if x not in (context, layout.item) and not is_named(x, "reader")]
+    words = [
+        x for x in words if x not in layout.of_readers and not _are_choices(layout, context, x)
+    ]
+    words = [x for x in words if any(map(has_letters, layout.values[x].sample[:_SAMPLE]))]
     known = named("response", words)
-    if known and (named("reader", layout.values) or folded(known[0]) in NAMES_OF_RESPONSES):
+    has_readers = bool(named("reader", layout.values))
+    if known and (has_readers or folded(known[0]) in NAMES_OF_RESPONSES):
         return known[0]
-    said = [x for x in words if layout.is_short(x) and _are_said(layout, context, x)]
-    return next(iter((*named("response", said), *said)), "")
+    short = [x for x in words if layout.is_short(x)][:_MOST_COLUMNS]
+    said = [x for x in short if _are_said(layout, context, x)]
+    long = [x for x in words if has_readers or x in known]
+    long = [x for x in long if layout.kinds[x] == "text" and _are_produced(layout, context, x)]
+    return next(iter((*named("response", said), *long, *said)), "")
+
+
+def _are_choices(layout: TableLayout, context: str, name: str) -> bool:
+    """Whether a few labels are the answers to many contexts, as to which of two is chosen."""
+    n_contexts = len(layout.values[context].levels)
+    return layout.kinds[name] == "label" and 10 * len(layout.values[name].levels) <= n_contexts
+
+
+def _are_produced(layout: TableLayout, context: str, name: str) -> bool:
+    """Whether texts of several words hardly repeat, and most contexts have several of them."""
+    is_long = not layout.is_short(name) and layout.hardly_repeats(name)
+    return is_long and not layout.hardly_repeats(context) and layout.differs_within(name, context)
 
 
 def _are_said(layout: TableLayout, context: str, name: str) -> bool:
@@ -99,7 +123,7 @@ def _are_said(layout: TableLayout, context: str, name: str) -> bool:
     if not (has_several and has_repeated):
         return False
     few = (v for x, v in layout.values.items() if x != name and len(v.levels) <= MOST_LABELS)
-    labels = [values.codes[filled] for values in few]
+    labels = [values.codes[filled] for values in islice(few, _MOST_COLUMNS)]
     labels = [x for x in labels if 2 * n_distinct(combined(contexts, x)) <= len(words)]
     return not any(is_known_from(words, [contexts, x]) for x in labels)
 

@@ -65,6 +65,8 @@ def words_in(layout: TableLayout) -> list[str]:
     One of another name, or a target, has words at which sentences end.
     """
     known = [name for name in named("word", layout.values) if folded(name) != "target"]
+    if words := [name for name in known if layout.kinds[name] == "word"]:
+        return words
     others = [*named("word", layout.values), *layout.values]
     others = [name for name in dict.fromkeys(others) if name not in known]
     others = [name for name in others if any(map(_MARK, layout.values[name].levels))]
