@@ -120,7 +120,8 @@ def _header_row(rows: Sequence[TextRow]) -> int:
             return 0 if has_names_above and not is_known else position
         n_names = sum(bool(cell.strip()) for cell in names)
         is_header = n_names > typical - 2 or (is_known and n_names == len(names))
-        has_names_above = has_names_above or (n_names > 1 and is_header)
+        is_name = folded("".join(names)) in KNOWN_NAMES
+        has_names_above = has_names_above or (n_names > 1 and is_header) or is_name
     return 0
 
 
@@ -156,12 +157,15 @@ def _is_word(cell: str) -> bool:
 def _n_notes(rows: Sequence[TextRow]) -> int:
     """Number of rows at the end that have a text in their first cell alone, below fuller ones.
 
-    Those that lack separators stand below an empty line: they might go on with a broken line.
+    Those that lack separators stand below an empty line: they might go on with a broken line. In a
+    first column of texts, they may be texts.
     """
     n = 0
     while n + 1 < len(rows) and _width(rows[-1 - n][2]) == 1:
         n += 1
-    if not 0 < n <= _MOST_NOTES or _typical_width(rows) < 3:
+    above = [cells for _, _, cells in rows[1:_SAMPLE]]
+    are_texts = 2 * sum(" " in cells[0].strip() for cells in above) > len(above)
+    if not 0 < n <= _MOST_NOTES or are_texts or _typical_width(rows) < 3:
         return 0
     is_short = any(len(cells) < len(rows[0][2]) for _, _, cells in rows[-n:])
     is_below_empty_line = rows[-n][1] > rows[-n - 1][1] + 1

@@ -182,6 +182,12 @@ def test_all_layouts_of_a_table_have_its_values(tmp_path, layout):
         assert note.startswith(start)
 
 
+def test_texts_at_the_end_of_a_column_of_texts_are_rows(tmp_path):
+    path = written(tmp_path, ".csv", "sentence,a,item\n" + "He sat.,x,1\n" * 3 + "A filler.,,\n")
+    table = read_table(path)
+    assert (len(table), table.notes) == (4, ())
+
+
 def test_quotes_in_tab_separated_words_are_characters(tmp_path):
     """Corpora of reading times have one word in a row, with its quotes."""
     path = written(tmp_path, ".tsv", 'word\trt\n"Hello,"\t1\n"No\t2\nNA\t3\nsaid"\tNA\n')
