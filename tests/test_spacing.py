@@ -23,7 +23,11 @@ from lmdiag.types import Query, Question
         ("Il dit «", "oui"), ("He said ``", "yes"), ("dijo ¿", "qué"), ("He (", "left"),
         # hyphens, dashes, slashes
         ("well-", "known"), ("He left—", "then"), ("1990–", "95"), ("and/", "or"),
+        # elided words
+        ("Il a mangé l'", "orange"), ("qu’", "il"), ("Lorsqu'", "elle"), ("(d’", "un"),
+        ("dell'", "arte"), ("Un'", "amica"),
         # what belongs to the word before it
+        ("did", "n't know"), ("could", "n’t"),
         ("yes", ", he said"), ("yes", "'s"), ("They", "’re"), ("yes", ")"), ("yes", "…"),
         ('"yes', '" he said'), ('"yes', '".'), ("“no”", "."), ("„Ja", "“ sagte er"), ("«x", "»."),
         # scripts without spaces and their punctuation
@@ -47,6 +51,8 @@ def test_no_space_between(left, right):
         ('The 5"', "pipe"), ("He said", '"yes"'), ("He said", "“yes”"), ("He said", "'yes'"),
         ("Hon sade", "”ja”"), ("Il dit « non » et", "« oui »"), ("said", "(so)"), ("dijo", "¿qué?"),
         ("Tom", "& Ann"),
+        # apostrophes that end words and quotations
+        ("runnin'", "fast"), ("rock 'n'", "roll"), ("He said 'I will'", "twice"), ("the 'a'", "is"),
         # scripts without spaces beside others
         ("他喜欢", "iPhone"), ("I like", "猫"), ("ＮＨＫ", "は"),
     ],

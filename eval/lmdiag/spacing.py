@@ -19,6 +19,11 @@ _IS_UNSPACED = re.compile(f"[{WITHOUT_SPACES}]").match
 
 # an apostrophe and what it joins to the word before it
 _CLITIC = re.compile(r"'(?:s|re|ve|ll|d|m|t)\b", re.IGNORECASE).match
+# what an apostrophe joins to the word after it: one letter, or a word that ends in qu, ll or un
+_ELISION = re.compile(
+    r"(?:\A|[\s(«“\"-])(?:[a-z]|[a-zà-ÿ]*qu|[a-z]*ll|un)['’]\Z", re.IGNORECASE
+).search
+_NEGATION = re.compile(r"n['’]t\b", re.IGNORECASE).match
 # a mark that closes a quotation in some languages -> the mark that opens such a quotation
 _OPENER = {"“": "„", "‘": "‚", "«": "»", "‹": "›", "»": "«", "›": "‹"}
 _QUOTES = "\"'’”»›“‘«‹‟‛"
@@ -75,6 +80,8 @@ def ends_unspaced(text: str) -> bool:
 def _opens(left: str) -> bool:
     """Whether the last character belongs to what follows it: it opens something, or is a dash."""
     mark = left[-1]
+    if mark in "'’" and _ELISION(left) and not _has_open_quotation(left[:-1]):
+        return True
     if mark in _QUOTES:
         return _opens_quotation(left[:-1], mark)
     return mark in _SLASHES + _OPENING or unicodedata.category(mark) in ("Ps", "Pi", "Pd")
@@ -92,6 +99,11 @@ def _opens_quotation(before: str, mark: str) -> bool:
     return is_free or (unicodedata.category(mark) == "Pi" and not _is_inside(before, mark))
 
 
+def _has_open_quotation(text: str) -> bool:
+    """Whether a single quotation mark stands at the beginning of a word of a text."""
+    return bool(re.search(r"(?:\A|[\s(])['‘]", text))
+
+
 def _is_inside(text: str, mark: str) -> bool:
     """Whether a quotation that the mark closes is open at the end of a text."""
     return mark in _OPENER and text.count(_OPENER[mark]) > text.count(mark)
@@ -100,6 +112,8 @@ def _is_inside(text: str, mark: str) -> bool:
 def _closes(left: str, right: str) -> bool:
     """Whether the first character belongs to what precedes it, as a comma does."""
     mark = right[0]
+    if _NEGATION(right):
+        return left[-1].isalpha()
     kind = unicodedata.category(mark)
     if kind[0] != "P" or kind == "Ps" or mark in _WRITTEN_APART:
         return False

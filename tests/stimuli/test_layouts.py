@@ -160,6 +160,12 @@ REFUSED = {
     "two good rows": (TEXT | {"good": [1, 1], "contrast": ["a", "a"]}, {},
                       "at least one bad: name further columns by --contrast"),
     "carets": ({"sentence": ["A ^ b.", "C ^ d."]}, {}, r"give --separator '\^' if it div"),
+    "underscore": ({"context": ["It is _", "A _"], "target": ["x", "y"]}, {}, "context ends in _"),
+    "unknown gap": ({"sentence": ["The ... ran.", "A hen saw the ...!"], "target": ["x", "y"]}, {},
+                    r"\.\.\. stands once in every sentence, .*: give --gap=\.\.\. if"),
+    "double slashes": ({"sentence": ["The // dog ran.", "A cat // ran."]}, {},
+                       "give --separator '//'"),
+    "semicolons": ({"sentence": ["The hen;ran;here.", "A cat;sat."]}, {}, "give --separator ';'"),
     "ellipsis": ({"context": ["It is...", "A…"], "target": ["x", "y"]}, {}, "context ends in an"),
     "misspelt region": ({"Region01": ["A"], "Regon02": ["b."], "Region03": ["c."]}, {},
                         "'Regon02' is nearly 'region_2'"),
@@ -306,8 +312,8 @@ def test_words_apart_from_their_punctuation_are_read_as_typed_from_full_texts():
     human = read_human(table, chosen=Procedure(**how))
     assert human.running_texts().texts == {"a": "She did n't run ."}
     assert human.gap_notes() == [
-        "warning: words typed without a blank before them: 1, as '.', and models read one there: "
-        "give the full texts by --sentence typed"
+        'warning: words typed without a blank before them: 2, as "n\'t", and models read one '
+        "there: give the full texts by --sentence typed"
     ]
     human = read_human(table, chosen=Procedure(sentence="typed", **how))
     assert human.running_texts().cuts == {"a": (7, 14)}
@@ -500,6 +506,14 @@ def test_a_target_and_a_critical_word_that_are_not_read_are_named():
     assert stimuli.load(rows.columns() | {"target": ["ran", "sang"]}, critical="target").notes == (
         "critical: target is the region critical",
     )
+
+
+def test_regions_are_shown_as_they_are_joined():
+    rows = {"sentence": ["|The hen|'s egg||fell.", "A well|-known hen|sang."], "item": ["1", "1"]}
+    rows["cond"] = ["a", "b"]
+    design = design_of(stimuli.load(rows))
+    assert design.rows == ["item 1, a: | The hen|'s egg | | fell."]
+    assert "sentences of one item have 3 to 5 regions in 1 of 1 items" in " ".join(design.warnings)
 
 
 def test_words_of_any_name_that_stand_in_all_sentences_are_named():

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lmdiag.diagnostics import CORE, SENTENCES
-from lmdiag.stimuli.forms import PAIR, form_of, is_region
+from lmdiag.stimuli.forms import PAIR, form_of, is_region, unknown_mark
 from lmdiag.stimuli.kinds import FEW_ROWS, Distinct, ValueKind, values_of
 from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, named
 from lmdiag.stimuli.table import GAP
@@ -204,9 +204,10 @@ class _Fitting:
             return True
         texts = self.table.columns[sentences]
         words = self.table.columns[column]
-        pairs = [(str(word), str(text)) for word, text in zip(words, texts, strict=True)]
         if "context" not in self.names:
-            return any(_GAP(text) for _, text in pairs)
+            written = [*map(str, texts)]
+            return any(map(_GAP, written)) or bool(unknown_mark(written))
+        pairs = [(str(word), str(text)) for word, text in zip(words, texts, strict=True)]
         return 2 * sum(word in text for word, text in pairs) > len(pairs)
 
     def _column(self, name: str) -> str:

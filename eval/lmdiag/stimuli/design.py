@@ -264,6 +264,7 @@ class _Found:
             if not (self.stimuli.compared or uses.restarts):
                 yield from self._several_texts()
             if self.stimuli.regions:
+                yield from self._unequal_regions()
                 yield from self._empty_regions()
         elif not (self.stimuli.compared or uses.restarts):
             yield from filter(None, [why_no_conditions(uses)])
@@ -375,6 +376,17 @@ class _Found:
             if len(values.levels) > 1 and is_known:
                 return quote(name)
         return ""
+
+    def _unequal_regions(self) -> Iterator[str]:
+        """Yields which items have sentences of several numbers of regions without names."""
+        regions = self.stimuli.regions or ()
+        sizes = np.array([sum(not x["name"] for x in row) for row in regions])
+        n_sizes = n_distinct_by(self.items.codes, sizes)
+        if (several := n_sizes > 1).any():
+            of = f"{int(several.sum())} of {len(self.items.levels)} items"
+            what = f"sentences of one item have {sizes.min()} to {sizes.max()} regions in {of}"
+            remedy = "leave one empty (||) where a condition lacks it"
+            yield f"{what}, so the same number is not the same part: {remedy}"
 
     def _empty_regions(self) -> Iterator[str]:
         """Yields which regions are empty in some rows of a condition."""

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain, count, repeat
+from shlex import quote
 from typing import Any
 
 from lmdiag.spacing import LONGEST_LOOK, has_space
@@ -34,6 +35,13 @@ is_region = re.compile(r"region_([1-9]\d{0,3})").fullmatch
 
 SENTENCE_ENDS = ".!?…。！？\"'”’)"
 """Characters at the end of a whole sentence."""
+
+
+# what may mark a gap: signs other than dashes, brackets and quotation marks, or a word in capitals
+_MARK = re.compile(
+    r"""(?![-–—&"'“”„«»‹›「」『』()\[\]{}/|]\Z)[^\w\s]+|_+|[(\[<{]?[A-Z]{3,}[)\]>}]?|[(\[<{][^\w]*[)\]>}]"""
+).fullmatch
+_TRAILING = re.compile(r"(?<=[^\s.,;:!?])[.,;:!?]+\Z|(?<=[?.])[,;:!]\Z")
 
 
 def form_of(names: Collection[str], chosen: Collection[str] = ()) -> str:
@@ -197,6 +205,7 @@ def without_gaps(table: Table, gap: str) -> Table:
     if not any(gaps):
         if gap:
             raise BadInput(f"{table.name}: --gap {gap}: no sentence has it")
+        _refuse_unknown_mark(table, texts)
         return table
     sizes = {row: len(matches) for row, matches in enumerate(gaps) if len(matches) != 1}
     has = {row: f"{n} gaps" if n else "no gap, as other rows have" for row, n in sizes.items()}
@@ -207,6 +216,36 @@ def without_gaps(table: Table, gap: str) -> Table:
     shown = first_few([*dict.fromkeys(match[0] for match in matches)], 5)
     note = f"gap: {shown} in the sentence is the place of the target, context is what precedes it"
     return table.having(made, note, without=("sentence",))
+
+
+def unknown_mark(texts: Sequence[str]) -> str:
+    """Returns a sign or a word in capitals that stands once in every text, as a gap does; or "".
+
+    >>> unknown_mark(["The ... ran.", "A cat saw the ...!"]), unknown_mark(["A - b.", "C - d."])
+    ('...', '')
+    """
+    if len({*texts}) < 2:
+        return ""
+
+    def words(text: str) -> list[str]:
+        return [_TRAILING.sub("", word) for word in text.split()]
+
+    marks = filter(_MARK, words(texts[0]))
+    return next((mark for mark in marks if all(words(x).count(mark) == 1 for x in texts)), "")
+
+
+def _refuse_unknown_mark(table: Table, texts: Sequence[str]) -> None:
+    """Refuses sentences with an unknown mark, of which few have their target."""
+    mark = "" if {*table.chosen} & {"sentence", "target"} == {"sentence"} else unknown_mark(texts)
+    if not mark:
+        return
+    targets = [str(target) for target in table.columns["target"]]
+    pairs = zip(texts, targets, strict=True)
+    if 2 * sum(bool(word_spans(text, target)) for text, target in pairs) <= len(texts):
+        has = f"{mark} stands once in every sentence, and few of them have their target"
+        remedy = f"give --gap={quote(mark)} if it is the place of the target"
+        other = "or, to read the sentences as they are, --columns sentence=sentence"
+        raise BadInput(f"{table.name}: {has}: {remedy}, {other}")
 
 
 def _around_gaps(gaps: Sequence[re.Match[str]], targets: Sequence[Any]) -> dict[str, list[str]]:
@@ -332,10 +371,14 @@ def _other_separator(sentences: Iterable[Any], separator: str, *, is_divided: bo
     if have_all(r"\A[(\[]?\d+[.)\]]+\s+(?=\S)"):
         what = f"a number stands before every sentence, as in {shortened(plain(texts[0]), 40)!r}"
         return f"the column sentence: {what}, and would be read as text: remove it"
-    patterns = {mark: re.escape(mark) for mark in "*/_^@#~\\" if mark != separator}
-    marks = [mark for mark, x in patterns.items() if have_all(rf"[^\s{x}]\s*{x}\s*\S")]
+    signs = {mark: re.escape(mark) for mark in "*/_^@#~\\+¦‖｜" if mark not in separator}
+    patterns = {mark: rf"[^\s{x}]\s*{x}\s*\S" for mark, x in signs.items()}
+    patterns |= {mark: rf"[^\W\d]{mark}[^\W\d]" for mark in ",;" if mark not in separator}
+    marks = [mark for mark, pattern in patterns.items() if have_all(pattern)]
     if marks:
         mark = max(marks, key=lambda mark: sum(plain(text).count(mark) for text in texts))
+        longest = max(re.findall(f"(?:{re.escape(mark)})+", plain(texts[0])), key=len)
+        mark = longest if all(longest in text for text in texts) else mark
         what = f"{mark} stands between words in every sentence, and would be read as text"
         remedy = f"give --separator '{mark}' if it divides regions, or write blanks"
         if is_divided:

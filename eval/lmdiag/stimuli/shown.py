@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.text import first_few, shortened, truncated, visible
@@ -57,10 +58,20 @@ def _read(stimuli: Stimuli, row: int) -> str:
     critical = [(x["start"], x["end"]) for x in spans if x["name"] == "critical"]
     if critical:
         return _marked(text, critical)
-    starts = [x["start"] for x in spans if x["start"] < x["end"]]
-    ends = [*starts[1:], len(text)]
-    parts = (text[start:end].strip() for start, end in zip(starts, ends, strict=True))
-    return " | ".join(parts)
+    return _divided(text, [(x["start"], x["end"]) for x in spans])
+
+
+def _divided(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """The regions of a sentence between bars, with blanks around a bar where the text has one.
+
+    Empty regions stand between bars, too.
+    """
+    shown = text[slice(*spans[0])]
+    for before, region in pairwise(spans):
+        is_empty = before[0] == before[1] or region[0] == region[1]
+        bar = " | " if is_empty or before[1] < region[0] else "|"
+        shown += bar + text[slice(*region)]
+    return shown.replace("|  |", "| |").strip()
 
 
 def _marked(text: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -251,9 +251,10 @@ def check(columns: Mapping[str, Sequence[Any]], table: Table, problems: Problems
                 if text in wrong
             })  # fmt: skip
     contexts = columns.get("context", ())
-    if contexts and all(text.endswith(("...", "…")) for text in contexts):
-        remedy = "remove it, since it would be read as text"
-        problems.append(f"{table.name}: every context ends in an ellipsis: {remedy}")
+    for what, ends in (("an ellipsis", ("...", "…")), ("_", ("_",))):
+        if contexts and all(text.endswith(ends) for text in contexts):
+            remedy = "remove it, since it would be read as text"
+            problems.append(f"{table.name}: every context ends in {what}: {remedy}")
     row_of: dict[str, int] = {}
     with problems.kept():
         for row, identifier in enumerate(columns.get("id", ())):
