@@ -389,3 +389,16 @@ def test_several_responses_in_a_cell_are_refused():
     rows = pd.DataFrame({"context": STEMS[:4], "response": ["box; bag", "sea", "box, bag", "a|b"]})
     with pytest.raises(BadInput, match="the response box; bag is several: write a row per resp"):
         read(rows)
+
+
+def test_responses_with_their_contexts_in_them_are_refused():
+    rows = pd.DataFrame({"context": STEMS, "response": [f"{stem} box" for stem in STEMS]})
+    with pytest.raises(BadInput, match="box begins with its context: write the words after it al"):
+        read(rows)
+
+
+def test_words_with_counts_are_responses_whatever_their_contexts_are_called(tmp_path, command):
+    rows = [(stem, word, n) for stem in STEMS for word, n in SAID.items()]
+    words = pd.DataFrame(rows, columns=["stem", "word", "count"])
+    out = command("check", written(words, tmp_path))[1]
+    assert "for `lmdiag cloze`, with --columns context=stem response=word" in out

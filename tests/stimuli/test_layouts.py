@@ -685,6 +685,11 @@ COUNTS = [*range(1, 10)] * 2
          ("word", "position", ("cond",))),  # lists come after others
         ({"word": ["laughed", "here.", "it", "sang", "here."], "position": [4, 5, 5, 6, 7],
           "item": [1] * 5, "cond": [*"aabbb"]}, ("word", "position", ("cond",))),  # parts of texts
+        ({"word": ["A", "cat", "A", "dog"] * 2, "position": [1, 2] * 4, "item": [1] * 8,
+          "cond": [*"ppqq"] * 2, "trialid": [1, 1, 2, 2, 2, 2, 1, 1], "x": [*"aabbccdd"]},
+         ("word", "position", ("cond",))),  # the fewest texts
+        ({"word": TEXT * 2, "position": [*range(1, 19)], "sent": [*"111122222"] * 2,
+          "para": ["a"] * 9 + ["b"] * 9}, ("word", "position", ("para",))),  # without gaps
         ({"word": TEXT[:8], "item": [*range(8)], "position": [5, 6] * 4}, None),  # critical words
         ({"word": [f"w{n}" for n in range(9)], "rank": [*range(9)]}, None),  # a list of words
     ],

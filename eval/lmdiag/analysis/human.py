@@ -32,10 +32,11 @@ from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text,
 from lmdiag.results.items import PREDICTED
 from lmdiag.stats import Values
 from lmdiag.stimuli.kinds import values_of
+from lmdiag.stimuli.layouts import TableLayout
 from lmdiag.stimuli.other_rows import columns_of_words, is_one_text, naming_option
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.stimuli.shown import read_lines
-from lmdiag.stimuli.word_rows import dividing_columns
+from lmdiag.stimuli.word_rows import dividing_columns, word_rows
 from lmdiag.table_files import MISSING, TRUTH, as_numbers, as_texts, has_json_rows, name_texts
 from lmdiag.text import in_order, shortened, suggest
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
@@ -218,9 +219,14 @@ class HumanTable:
         text = self.texts(how.text)
         same = [x for x in self.frame if x != how.text and self.texts(x).equals(text)]
         remedy = f"--columns text={shlex.quote((*same, how.text)[0])}"
-        columns = {name: values_of(self.texts(name)) for name in self.frame}
+        layout = TableLayout({str(name): self.texts(name).tolist() for name in self.frame})
+        rows = None if how.sentence else word_rows(layout)
+        if rows and rows.position == how.position and how.text not in rows.texts and not same:
+            given = " ".join(f"text={shlex.quote(name)}" for name in rows.texts)
+            tell = f"{' and '.join(rows.texts)} tell{'s' * (len(rows.texts) == 1)}"
+            return f"{tell} texts apart: give --columns {given}"
         keys = [x for x in (how.text, how.sentence) if x]
-        found = [*map(shlex.quote, dividing_columns(columns, how.word, how.position, keys))]
+        found = [*map(shlex.quote, dividing_columns(layout.values, how.word, how.position, keys))]
         if not found:
             return f"give a column that tells the texts apart as well, {remedy} text=COLUMN"
         what = f"{' and '.join(found)} tell{'s' * (len(found) == 1)} them apart: give {remedy}"

@@ -78,7 +78,8 @@ def _response(layout: TableLayout, context: str) -> str:
     words = [x for x in words if any(map(has_letters, layout.values[x].sample[:_SAMPLE]))]
     known = named("response", words)
     has_readers = bool(named("reader", layout.values))
-    if known and (has_readers or folded(known[0]) in NAMES_OF_RESPONSES):
+    is_said = has_readers or _has_several_words(layout, context)
+    if known and (is_said or folded(known[0]) in NAMES_OF_RESPONSES):
         return known[0]
     short = [x for x in words if layout.is_short(x)][:_MOST_COLUMNS]
     said = [x for x in short if _are_said(layout, context, x)]
@@ -97,6 +98,13 @@ def _are_produced(layout: TableLayout, context: str, name: str) -> bool:
     """Whether texts of several words hardly repeat, and most contexts have several of them."""
     is_long = not layout.is_short(name) and layout.hardly_repeats(name)
     return is_long and not layout.hardly_repeats(context) and layout.differs_within(name, context)
+
+
+def _has_several_words(layout: TableLayout, context: str) -> bool:
+    """Whether counts or shares stand beside contexts, of which most have several rows."""
+    contexts = layout.values[context]
+    is_counted = not _AMOUNTS.isdisjoint(map(folded, layout.values))
+    return is_counted and 2 * len(contexts.levels) <= contexts.n_filled
 
 
 def _are_said(layout: TableLayout, context: str, name: str) -> bool:

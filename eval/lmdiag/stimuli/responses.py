@@ -90,6 +90,7 @@ def response_rows(table: Table, options: TableOptions) -> Table:
     table = _with_contexts(table, options.gap)
     _refuse_unread_amounts(table)
     rows = _rows(table)
+    _refuse_contexts(table, rows)
     table = table.having({}, *_json_notes(table.columns["target"]))
     written = [plain_response(text) for text in rows["target"]]
     rows["target"] = written if options.keep_case else [text.lower() for text in written]
@@ -217,6 +218,15 @@ def _refuse_lists(table: Table, texts: Sequence[str]) -> None:
         row = next(row for row, match in enumerate(several) if match)
         problem = f"the response {shortened(texts[row], 40)} is several: write a row per response"
         raise table.error(row, problem)
+
+
+def _refuse_contexts(table: Table, rows: DataFrame) -> None:
+    """Refuses responses of which most have their context in them."""
+    pairs = [*zip(rows["context"], rows["target"], strict=True)]
+    inside = [bool(context) and word.startswith(context) for context, word in pairs]
+    if 2 * sum(inside) > len(inside):
+        has = f"the response {shortened(pairs[inside.index(True)][1], 60)} begins with its context"
+        raise table.error(inside.index(True), f"{has}: write the words after it alone")
 
 
 def _json_notes(cells: Sequence[object]) -> Iterator[str]:

@@ -27,6 +27,7 @@ _MOST_WITH_BLANKS = 0.05  # of the words, where some are mistakes
 _LEAST_STEPS = 0.6  # of the steps from word to word that go up by one
 _MOST_RISES = 0.8  # of the steps from word to word of a response
 _SAMPLE = 2_000  # rows whose words are looked at
+_SAMPLE_ROWS = 20_000  # rows that decide first, whether columns are enough
 _MOST_PAIRED = 6  # columns of which two are tried together
 
 
@@ -149,19 +150,27 @@ def _as_numbers(values: Distinct) -> NDArray[np.float64]:
 
 
 def _texts(layout: TableLayout, word: str, position: str) -> tuple[str, ...] | None:
-    """The columns that tell texts apart, as few as are enough; None if none are."""
+    """The columns that tell texts apart: one that is called so, or else those of the fewest texts.
+
+    None if none are enough.
+    """
     columns = layout.values
     known = [x for x in named("text", columns) if x not in (word, position)]
     known.sort(key=lambda name: layout.kinds[name] == "text")  # names before whole texts
-    starts: list[tuple[str, ...]] = [(name,) for name in known] or [()]
     others = _may_divide(columns, (*known, word, position))
-    whole = [(name,) for name in others if layout.kinds[name] == "text"]
+    whole: list[tuple[str, ...]] = [(name,) for name in others if layout.kinds[name] == "text"]
     others = [name for name in others if layout.kinds[name] != "text"]
-    choices = [*starts, *((name,) for name in others)]
-    choices += [(*x, *further) for x in starts for further in _of_one_or_two([*known, *others])]
-    choices += whole
-    found = next((x for x in choices if _are_texts(columns, word, position, x)), None)
-    return found and tuple(name for name in columns if name in found)
+    starts: list[tuple[str, ...]] = [(name,) for name in known] or [()]
+    further: list[tuple[str, ...]] = [(name,) for name in others]
+    further += [(*x, *more) for x in starts for more in _of_one_or_two([*known, *others])]
+    tiers = (starts, sorted(further, key=len), whole)
+    for gaps, choices in itertools.product((False, True), tiers):
+        sizes = {x: _n_texts(columns, word, position, x, may_have_gaps=gaps) for x in choices}
+        enough = [x for x, n in sizes.items() if n]
+        if enough:
+            found = enough[0] if choices is starts else min(enough, key=sizes.__getitem__)
+            return tuple(name for name in columns if name in found)
+    return None
 
 
 def dividing_columns(
@@ -169,16 +178,16 @@ def dividing_columns(
 ) -> tuple[str, ...]:
     """Returns the one or two further columns by which each position of a text has one word.
 
-    These are the columns with the fewest values that are enough, lists after others; () if none
-    are.
+    These are the columns that make the fewest texts, lists after others; () if none are enough.
 
     Args:
         columns: all columns of the table.
         word, position: of them, the columns of words and of their positions.
         texts: those that name texts.
     """
-    choices = _of_one_or_two(_may_divide(columns, (*texts, word, position)))
-    return next((x for x in choices if _are_texts(columns, word, position, (*texts, *x))), ())
+    choices = [*_of_one_or_two(_may_divide(columns, (*texts, word, position)))]
+    sizes = {x: _n_texts(columns, word, position, (*texts, *x)) for x in choices}
+    return min((x for x in choices if sizes[x]), key=sizes.__getitem__, default=())
 
 
 def _may_divide(columns: Mapping[str, Distinct], others: Collection[str]) -> list[str]:
@@ -195,23 +204,36 @@ def _of_one_or_two(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     yield from itertools.combinations(names[:_MOST_PAIRED], 2)
 
 
-def _are_texts(
-    columns: Mapping[str, Distinct], word: str, position: str, texts: Sequence[str]
-) -> bool:
-    """Whether each position of the texts that columns name has one word, and words follow others.
+def _n_texts(
+    columns: Mapping[str, Distinct],
+    word: str,
+    position: str,
+    texts: Sequence[str],
+    *,
+    may_have_gaps: bool = True,
+) -> int:
+    """The number of texts that columns name, if words of a text follow others; else 0.
 
-    That is where most texts begin at the same position, or most words follow the word before; of
-    texts with one word each, where this is the first one.
+    That is where each position has one word, and most texts begin at the same position, or have no
+    gap; with gaps, where most words follow the word before. Texts with one word each begin with it.
     """
-    found = _beginnings(columns, word, position, texts)
-    if found is None:
-        return False
+    names = (*texts, word, position)
+    sample = {x: Distinct(columns[x].codes[:_SAMPLE_ROWS], columns[x].levels) for x in names}
+    found = _beginnings(sample, word, position, texts)
+    if found and len(columns[word].codes) > _SAMPLE_ROWS:
+        found = _beginnings(columns, word, position, texts)
+    if not found:
+        return 0
     n_words, n_runs, beginnings = found
     (beginning, n_alike), *_ = beginnings.most_common()
     n_texts = beginnings.total()
+    begin_alike = 2 * n_alike > n_texts
     if 2 * n_texts > n_words:
-        return 2 * n_alike > n_texts and beginning <= 1
-    return 2 * n_alike > n_texts or 2 * n_runs <= n_words
+        are_texts = begin_alike and beginning <= 1
+    else:
+        most_runs = n_words / 2 if may_have_gaps else 1.5 * n_texts
+        are_texts = begin_alike or n_runs <= most_runs
+    return n_texts if are_texts else 0
 
 
 def _begin_alike(columns: Mapping[str, Distinct], rows: WordRows) -> bool:
@@ -232,7 +254,7 @@ def _beginnings(
     from lmdiag.stimuli.codes import combined, n_distinct
 
     words = columns[word].codes
-    names = combined(*(columns[name].codes for name in texts), np.zeros_like(words))
+    names = combined(np.zeros_like(words), *(columns[name].codes for name in texts))
     places = combined(names, columns[position].codes)
     places = np.where(words < 0, -1, places)
     rows = np.unique(places, return_index=True)[1][int(places.min(initial=0) < 0) :]
