@@ -35,7 +35,7 @@ from lmdiag.stimuli.levels import level_texts
 from lmdiag.stimuli.names import named as known_columns
 from lmdiag.stimuli.shown import read_lines
 from lmdiag.table_files import as_texts, name_texts, written_text
-from lmdiag.text import DATA_SUFFIX, column_like, first_few, in_order, visible
+from lmdiag.text import DATA_SUFFIX, column_like, first_few, in_order, suggest, visible
 from lmdiag.types import BadInput, Coding
 
 UNITS = {"surprisal": "bits", "log_odds": "nats", "correct": "share"}
@@ -343,7 +343,8 @@ def _means_of_models(
     if "item" not in table:
         likely = known_columns("item", table)
         remedy = f"if {likely[0]} names them, give --item {quote(likely[0])}" if likely else ""
-        has = "the table has no column item, which names the items of the design"
+        near = suggest("item", table)
+        has = f"the table has no column item{near}, which names the items of the design"
         raise BadInput(f"{has}: {remedy or 'name them by --item COLUMN'}")
     found = find(table)
     names = [*found.levels]

@@ -300,7 +300,7 @@ def _claimed(table: Table, name: str, columns: Sequence[str]) -> dict[str, str]:
     if name in columns:
         return {}
     if len(columns) > 1:
-        choice = " or ".join(f"{name}={column}" for column in columns)
+        choice = " or ".join(shlex.quote(f"{name}={column}") for column in columns)
         both = " and ".join(columns)
         raise BadInput(f"{table.name}: {both} are both {name}: give --columns {choice}")
     return {name: columns[0]}
