@@ -453,6 +453,14 @@ def test_names_that_look_alike_are_named(column, other, how):
     assert len(stimuli.load({"ü": ["x", "y"], "sentence": texts[:2]}, filter="u\u0308=x")) == 1
 
 
+@pytest.mark.parametrize("notes", [["same note"] * 8, ["one note", "other note"] * 4])
+def test_notes_are_no_contexts_of_responses(notes):
+    pairs = {"UID": [*"aaaabbbb"], "sent_good": [f"Dog {n} sits." for n in range(8)]}
+    pairs |= {"sent_bad": [f"Dog {n} sit." for n in range(8)], "note": notes}
+    with pytest.raises(BadInput, match="sent_good and sent_bad are two texts in a row"):
+        stimuli.load(pairs)
+
+
 def test_columns_without_values_are_listed_as_not_used():
     rows = {"item": [*"1122"], "cond": [*"abab"], "note": [""] * 4, "list": [None] * 4}
     rows["sentence"] = [

@@ -58,12 +58,18 @@ def response_columns(layout: TableLayout) -> ResponseColumns | None:
 
 
 def _contexts(layout: TableLayout) -> list[str]:
-    """The columns that may have contexts: of a known name, with gaps, or without an end."""
+    """The columns that may have contexts: of a known name, with gaps, or without an end.
+
+    The latter have the most different texts of the table, as no column of notes has.
+    """
     texts = layout.of_kind("text", "question")
     known = [x for x in named("context", layout.values) if layout.kinds[x] == "text"]
     if known:
         return known
+    n_texts = {x: len(layout.values[x].levels) for x in texts}
+    most = max((2, *n_texts.values()))
     open_texts = (x for x in texts if layout.are_fragments(x) and not layout.is_short(x))
+    open_texts = (x for x in open_texts if n_texts[x] == most)
     named_or_gap = (x for x in texts if folded(x) == "sentence" or layout.has_gaps(x))
     return [*dict.fromkeys((*named_or_gap, *open_texts))]
 
