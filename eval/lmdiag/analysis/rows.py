@@ -294,8 +294,9 @@ def _differing(
     """
     table = of_cells.obj
     names = []
+    never = {"id", *TEXT_COLUMNS, *groups}
     for name in data_of(table):
-        n = table[name].nunique() if name in table and name not in groups else 0
+        n = table[name].nunique() if name in table and name not in never else 0
         rows = of_cells if n <= MOST_LABELS else of_readers
         if 2 <= n <= _FEW_LEVELS:
             n_levels = rows[name].nunique()[rows.size() > 1]
