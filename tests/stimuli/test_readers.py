@@ -684,6 +684,8 @@ def test_numbers_of_items_that_begin_anew_are_found_though_texts_share_articles(
     design = design_of(stimuli.load(rows))
     assert [*design.levels] == ["when"]
     assert any("give --item study item" in warning for warning in design.warnings)
+    joined = design_of(stimuli.load(rows), DesignOptions(item=("study", "item")))
+    assert (joined.n_items, joined.rows) == (9, ["item 0 0, Today: Today the baker slept here."])
     factor = rows.rename(columns={"study": "fit"})  # the word may be that of a condition
     assert [*design_of(stimuli.load(factor)).levels] == ["fit", "when"]
 

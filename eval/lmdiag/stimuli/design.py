@@ -148,7 +148,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         others={**uses.others, **{x: v for x, v in known_uses.items() if x not in uses.levels}},
         warnings=[*design.warnings()],
         texts=texts,
-        rows=first_rows(stimuli, uses.levels),
+        rows=first_rows(stimuli, uses.levels, table["item"].tolist()),
         comparing=design.comparing(),
     )
 

@@ -12,7 +12,9 @@ from lmdiag.types import GAP_SPACES, Query
 _LONGEST = 300
 
 
-def first_rows(stimuli: Stimuli, conditions: Iterable[str] = ()) -> list[str]:
+def first_rows(
+    stimuli: Stimuli, conditions: Iterable[str] = (), items: Sequence[str] | None = None
+) -> list[str]:
     """Returns the first row in words, of rows that are compared the first good and bad one.
 
     A target and a critical word stand in brackets, other regions between bars, e.g.
@@ -21,6 +23,7 @@ def first_rows(stimuli: Stimuli, conditions: Iterable[str] = ()) -> list[str]:
     Args:
         stimuli: rows with a blank, or sentences.
         conditions: columns whose levels name the row.
+        items: name of the item of each row; None for the column item.
     """
     columns = stimuli.columns()
     if not len(stimuli):
@@ -30,10 +33,10 @@ def first_rows(stimuli: Stimuli, conditions: Iterable[str] = ()) -> list[str]:
         contrast = columns["contrast"][0]
         of_contrast = [row for row, name in enumerate(columns["contrast"]) if name == contrast]
         rows = sorted(of_contrast, key=lambda row: not columns["good"][row])[:2]
+    items = columns.get("item") if items is None else items
     lines = []
     for row in rows:
-        item = columns.get("item", [""])[row] if "item" in columns else ""
-        names = [f"item {item}"] if item else []
+        names = [f"item {items[row]}"] if items and items[row] else []
         names += [str(columns[name][row]) for name in conditions if columns[name][row] is not None]
         if stimuli.compared:
             names.append("good" if columns["good"][row] else "bad")
