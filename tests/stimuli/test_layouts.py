@@ -346,6 +346,19 @@ PROPOSED = {
                            "old,barn,sea\n", "--wide Expected Unexpected"),
     "another name of a target": ("context,continuation\nIt is,so\nIt is,no\n",
                                  "--columns target=continuation"),
+    "words that words bring to mind": (
+        "Participant,age,trial,stimulus,response\n" + "".join(
+            f"{i},{20 + i},{k + 1},cue{k},word{(i * k) % 9}\n" for i in range(8) for k in range(6)),
+        "for `lmdiag analyse`, with --response COLUMN --item stimulus"),
+    "trials and values": (
+        "Participant,trial_number,item,Value\n" + "".join(
+            f"{i},{k + 1},{(i + k) % 6},{1 + (i * k) % 7}\n" for i in range(8) for k in range(6)),
+        "for `lmdiag analyse`, with --response Value"),
+    "trials and amounts": (
+        "Participant,trial_number,item,amount\n" + "".join(
+            f"{i},{k + 1},{(i + k) % 6},{400 + (i * k) % 97}\n"
+            for i in range(8) for k in range(6)),
+        "for `lmdiag analyse`, with --response amount"),
     "a verb of each kind": (
         "dataset,item_id,prefix,verb_odd,verb_fit,rest\n" + "".join(
             f"x,{i},The pilot {i} often,tried{i % 9},flew{i % 8},the plane {i} again.\n"

@@ -65,7 +65,7 @@ def _proposed_lines(
         yield f"perhaps     {unknown.other.text()}"
         if unknown.has_sentences:
             yield f"or          lmdiag run {shlex.quote(file)} --model M {READS_SENTENCES}"
-        if unknown.other.command == "analyse" and "item" in unknown.other.columns:
+        if unknown.other.command == "analyse" and {*unknown.other.columns} >= {"item", "response"}:
             yield from _use_lines(unknown.table, unknown.other.columns)
         elif unknown.other.command == "surprisal":
             yield from _word_lines(file, unknown, unknown.other, table)

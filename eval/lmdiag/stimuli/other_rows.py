@@ -186,11 +186,25 @@ def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
     with_units = [x for x in layout.of_kind("word", "label") if _has_numbers(layout, x)]
     known = [x for x in layout.values if x in numbers or x in with_units]
     outcomes = [*named("outcome", known), *filter(is_outcome, known)]
+    outcomes += [name for name in known if folded(name) == "value"]
     roles = ("reader", "position", "text", "list", "item")
     further = [x for x in numbers if not any(is_named(x, role) for role in roles)]
-    further = [x for x in further if folded(x) != "region"]
+    further = [x for x in further if folded(x) != "region" and not _are_trials(layout, x)]
     further.sort(key=lambda x: len(layout.values[x].levels) <= MOST_LABELS)
     return [*dict.fromkeys((*surprisal, *outcomes, *further))]
+
+
+def _are_trials(layout: TableLayout, name: str) -> bool:
+    """Whether numbers are those of the trials of a reader: each once, up to the rows of one."""
+    from lmdiag.stimuli.codes import combined, n_distinct
+
+    readers = named("reader", layout.values)
+    if not readers:
+        return False
+    reader = layout.values[readers[0]]
+    numbers = layout.values[name]
+    is_once = n_distinct(combined(reader.codes, numbers.codes)) == numbers.n_filled
+    return is_once and max(map(float, numbers.levels)) <= int(reader.counts.max())
 
 
 def _has_numbers(layout: TableLayout, name: str) -> bool:
