@@ -134,7 +134,7 @@ class UnknownLayout(BadInput):
             hint += f"; {READS_SENTENCES} reads the sentences" if self.has_sentences else ""
         elif self._pair:
             needs = f"{' and '.join(self._pair)} are two texts in a row: say which is good and bad"
-        return f"{self.table.name}: no {self.lacks}; found: {names:.800}; {needs}; {hint}"
+        return f"{self.table.name}: no {self.lacks}; found: {names:.800}; {needs:.400}; {hint:.900}"
 
 
 def _own_names(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
