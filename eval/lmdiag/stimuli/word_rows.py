@@ -28,6 +28,7 @@ _LEAST_STEPS = 0.6  # of the steps from word to word that go up by one
 _MOST_RISES = 0.8  # of the steps from word to word of a response
 _SAMPLE = 2_000  # rows whose words are looked at
 _SAMPLE_ROWS = 20_000  # rows that decide first, whether columns are enough
+_MOST_TRIED = 24  # columns, those with the fewest values
 _MOST_PAIRED = 6  # columns of which two are tried together
 
 
@@ -161,7 +162,7 @@ def _texts(layout: TableLayout, word: str, position: str) -> tuple[str, ...] | N
     whole: list[tuple[str, ...]] = [(name,) for name in others if layout.kinds[name] == "text"]
     others = [name for name in others if layout.kinds[name] != "text"]
     starts: list[tuple[str, ...]] = [(name,) for name in known] or [()]
-    further: list[tuple[str, ...]] = [(name,) for name in others]
+    further: list[tuple[str, ...]] = [(name,) for name in others[:_MOST_TRIED]]
     further += [(*x, *more) for x in starts for more in _of_one_or_two([*known, *others])]
     tiers = (starts, sorted(further, key=len), whole)
     for gaps, choices in itertools.product((False, True), tiers):
@@ -200,7 +201,7 @@ def _may_divide(columns: Mapping[str, Distinct], others: Collection[str]) -> lis
 
 
 def _of_one_or_two(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    yield from ((name,) for name in names)
+    yield from ((name,) for name in names[:_MOST_TRIED])
     yield from itertools.combinations(names[:_MOST_PAIRED], 2)
 
 
