@@ -343,7 +343,7 @@ def _means_of_models(
     if "item" not in table:
         likely = known_columns("item", table)
         remedy = f"if {likely[0]} names them, give --item {quote(likely[0])}" if likely else ""
-        near = suggest("item", table)
+        near = "" if likely else suggest("item", table)
         has = f"the table has no column item{near}, which names the items of the design"
         raise BadInput(f"{has}: {remedy or 'name them by --item COLUMN'}")
     found = find(table)
