@@ -506,6 +506,18 @@ def test_judgments_of_sentences_are_named_with_what_compares_them(tmp_path, comm
         assert "items       3" in read
 
 
+def test_further_texts_that_are_numbered_after_one_that_is_read_are_named(tmp_path):
+    texts = {"item": ["1", "2"], "sentence": ["A hen ran.", "A hen sat."]}
+    further = texts | {"sentence.1": ["Hens ran.", "Hens sat."], "Sentence2": [1, 2]}
+    (warning, *_) = design_of(stimuli.load(further)).warnings
+    assert warning == "sentence.1 not read: --wide sentence sentence.1 reads a row for each"
+    assert len(stimuli.load(further, wide=["sentence", "sentence.1"])) == 4
+    words = {"context": ["It is", "He is"], "target": ["so", "old"], "target2": ["no", "new"]}
+    (warning,) = design_of(stimuli.load(words)).warnings
+    assert "--wide target target2" in warning
+    assert stimuli.load(words, wide=["target", "target2"]).columns()["target"][1] == "no"
+
+
 def test_a_target_and_a_critical_word_that_are_not_read_are_named():
     texts = {"sentence": ["A hen ran.", "The hen sang."], "item": ["1", "2"]}
     rows = stimuli.load(texts | {"target": ["x", "y"]})

@@ -18,6 +18,12 @@ LEVELS = {
     " :factor_1,part_2,factor_3": ["a x c", "a x d", "b x c", "b x d"],
     ":grammaticality,number": ["GramSg", "GramPl", "UngramSg", "UngramPl"],
     ":factor_1,factor_2": ["AC", "AD", "BC", "BD"],
+    ", :factor_1,factor_2": [
+        "subj sg, obj sg",
+        "subj sg, obj pl",
+        "subj pl, obj sg",
+        "subj pl, obj pl",
+    ],
     "": ["a_c", "a_d", "b_c"],
     "_:factor_1,factor_2,factor_3": [f"{a}_{b}_{c}" for a in "xy" for b in "xy" for c in "xy"],
 }

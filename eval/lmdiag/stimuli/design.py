@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -26,7 +27,7 @@ from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.shown import first_rows, uses_text
 from lmdiag.stimuli.splits import split_of_names
 from lmdiag.table_files import name_texts
-from lmdiag.text import column_like, first_few, suggest, visible
+from lmdiag.text import column_like, first_few, folded, suggest, visible
 from lmdiag.types import FOUND_DESIGN, WHOLE_SENTENCE, BadInput, DesignOptions
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         plain_uses = {x: "break-down" if x in by else "not used" for x in others if x != "good"}
         near = named_columns("item", (*others, "id"))[:1] if stimuli.form != "minimal_pairs" else []
         hints = [*filter(None, (_item_hint(stimuli, name, texts) for name in near))]
+        hints += _further_texts(stimuli, others)
         return Design(
             len(stimuli),
             form,
@@ -151,6 +153,18 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         rows=first_rows(stimuli, uses.levels, table["item"].tolist()),
         comparing=design.comparing(),
     )
+
+
+def _further_texts(stimuli: Stimuli, others: Iterable[str]) -> Iterator[str]:
+    """Yields the columns with texts beside one that is read whose names are numbered after it."""
+    read = "target" if stimuli.asks_words else "sentence"
+    is_numbered = re.compile(rf"{read}(\d\d?|[a-d])").fullmatch
+    names = [name for name in others if is_numbered(folded(name))]
+    columns = stimuli.columns()
+    texts = [x for x in names if values_of(columns[x]).kind() in ("text", "word")]
+    if texts:
+        both = " ".join(map(quote, (read, *texts)))
+        yield f"{', '.join(texts)} not read: --wide {both} reads a row for each"
 
 
 def _item_hint(stimuli: Stimuli, name: str, texts: Sequence[str]) -> str:
@@ -256,6 +270,7 @@ class _Found:
         uses = self.uses
         yield from warnings_of(uses, self.stimuli.shown_rows)
         yield from self._line_breaks()
+        yield from _further_texts(self.stimuli, self.uses.others)
         if self.stimuli.form == "sentences" and not self.stimuli.regions:
             yield from critical_lines(self.stimuli.columns(), self.stimuli.shown_rows)
         if uses.levels:

@@ -182,7 +182,7 @@ class _Proposals(TableLayout):
     """The options that may read the stimuli of a table.
 
     Attributes:
-        sentences: columns of texts of several words in most rows.
+        sentences: columns of texts of several words in a quarter of the rows.
         gapped: the one of them with the marker of a missing word; "" for none.
         words: columns of words that may follow a text, or stand in its gap.
         pair: two columns of them that differ in part of their names, the good one first; () for
@@ -192,7 +192,8 @@ class _Proposals(TableLayout):
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
         super().__init__(columns)
-        texts = self.of_kind("text")
+        filled = {name for name, x in self.values.items() if 4 * x.n_filled >= self.n_rows}
+        texts = [name for name, kind in self.kinds.items() if kind == "text" and name in filled]
         long = [name for name in texts if name == "sentence" or not self.is_short(name)]
         has_readers = bool(named("reader", self.values))  # whose answers may be short and repeat
         self.sentences = long or [x for x in texts if not has_readers or self.hardly_repeats(x)]

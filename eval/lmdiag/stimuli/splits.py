@@ -100,14 +100,20 @@ def split_of(levels: Sequence[str], taken: Collection[str] = ()) -> str:
     """
     if len({*levels}) < 4:
         return ""
-    for separator, parts in _divisions(levels):
-        sizes = [len({*factor}) for factor in zip(*parts, strict=True)]
-        most = MOST_LABELS if separator else _MOST_UNMARKED
-        if max(sizes) > most or sum(size > 1 for size in sizes) < 2:
-            continue
-        if prod(sizes) == len(levels):
-            return f"{separator}:{','.join(_part_names(parts, taken))}"
-    return ""
+    found = [*filter(_are_crossed, _divisions(levels))]
+    if not found:
+        return ""
+    separator, parts = min(found, key=lambda division: (not division[0], len(division[1][0])))
+    return f"{separator}:{','.join(_part_names(parts, taken))}"
+
+
+def _are_crossed(division: tuple[str, list[list[str]]]) -> bool:
+    """Whether two parts or more vary, and have all combinations of their levels."""
+    separator, parts = division
+    sizes = [len({*factor}) for factor in zip(*parts, strict=True)]
+    most = MOST_LABELS if separator else _MOST_UNMARKED
+    n_varying = sum(size > 1 for size in sizes)
+    return max(sizes) <= most and n_varying > 1 and prod(sizes) == len(parts)
 
 
 # ---- names of items ------------------------------------------------------------------------------
