@@ -407,6 +407,12 @@ PROPOSED = {
                          "--good condition=good_word --contrast item"),
     "forms in a frame": ("item,start,x,y,end\n1,The key here,opens,open,a door.\n",
                          "--columns context=start right_context=end --wide x y"),
+    "sentence of a few rows": (
+        "item,stimulus,note\n1,The dog ran off.,\n2,The hen ran off.,\n3,The cat sat.,It has no "
+        "other verb here.\n", "--columns sentence=stimulus"),
+    "sparse conditions": (
+        "item,x,y\n1,The dog ran off.,The dogs ran off.\n2,The hen sat.,\n3,The cat sat.,\n",
+        "--wide x y"),
     "pair after a context": ("item,context,good,bad\n1,It was late.,The dog barks.,The dog bark.\n",
                              "--wide good bad --good condition=good --contrast item"),
     "pair and its labels": ("sentence_a,sentence_b,label\nThe dog barks.,The dog bark.,0\nThe dog "

@@ -192,11 +192,17 @@ class _Proposals(TableLayout):
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
         super().__init__(columns)
-        filled = {name for name, x in self.values.items() if 4 * x.n_filled >= self.n_rows}
-        texts = [name for name, kind in self.kinds.items() if kind == "text" and name in filled]
+        texts = self.of_kind("text")
         long = [name for name in texts if name == "sentence" or not self.is_short(name)]
         has_readers = bool(named("reader", self.values))  # whose answers may be short and repeat
-        self.sentences = long or [x for x in texts if not has_readers or self.hardly_repeats(x)]
+        short = [x for x in texts if not has_readers or self.hardly_repeats(x)]
+        sparse = [
+            name
+            for name, values in self.values.items()
+            if name not in texts and self.kinds[name] == "text"
+            if 4 * values.n_filled >= self.n_rows and not self.is_short(name)
+        ]
+        self.sentences = [*long, *sparse] if long else short
         self.gapped = next(filter(self.has_one_gap, self.sentences), "")
         self.words = self._words()
         self.pair = pair_of_texts(self.sentences)
@@ -440,6 +446,7 @@ class _Proposals(TableLayout):
             return [x for x in names if x == first or _shared(words[first], words[x]) >= RELATED]
 
         firsts = [x for x in sentences if x in names] or names
+        firsts = [x for x in firsts if 2 * self.values[x].n_filled > self.n_rows] or firsts
         return max(map(related, firsts[:_FIRST_COLUMNS]), key=len, default=[])
 
     def _context_of(self, related: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ _AMOUNTS = {"count", "cloze", "targetcloze"}
 """Names of the columns of counts and shares that are read."""
 
 _MOST_SPREAD = 0.1  # of sums of counts, in standard deviations by their mean
+_MOST_SAID = 2  # columns of words that people gave: as typed, and as corrected
 _ROUNDING = 0.02  # of sums of shares
 _MOST_CONTEXTS = 8  # columns that are tried as contexts
 _MOST_COLUMNS = 40  # columns of words, and of labels, that are tried for each
@@ -83,12 +84,15 @@ def _response(layout: TableLayout, context: str) -> str:
     ]
     words = [x for x in words if any(map(has_letters, layout.values[x].sample[:_SAMPLE]))]
     known = named("response", words)
-    has_readers = bool(named("reader", layout.values))
+    readers = [layout.values[name] for name in named("reader", layout.values)]
+    has_readers = any(len(x.levels) < x.n_filled or x.is_number for x in readers)
     is_said = has_readers or _has_several_words(layout, context)
     if known and (is_said or folded(known[0]) in NAMES_OF_RESPONSES):
         return known[0]
-    short = [x for x in words if layout.is_short(x)][:_MOST_COLUMNS]
-    said = [x for x in short if _are_said(layout, context, x)]
+    short = [x for x in words if layout.is_short(x) and layout.kinds[x] != "label"]
+    said = [x for x in short[:_MOST_COLUMNS] if _are_said(layout, context, x)]
+    if len(said) > _MOST_SAID:  # parts of sentences
+        return ""
     long = [x for x in words if has_readers or x in known]
     long = [x for x in long if layout.kinds[x] == "text" and _are_produced(layout, context, x)]
     return next(iter((*named("response", said), *long, *said)), "")
