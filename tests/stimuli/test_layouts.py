@@ -165,6 +165,8 @@ REFUSED = {
                     r"\.\.\. stands once in every sentence, .*: give --gap=\.\.\. if"),
     "double slashes": ({"sentence": ["The // dog ran.", "A cat // ran."]}, {},
                        "give --separator '//'"),
+    "slashes, and two between sentences": (
+        {"sentence": ["A/dog/ran.//It/sat.", "A/cat/sat.//It/ran."]}, {}, "give --separator '/'"),
     "semicolons": ({"sentence": ["The hen;ran;here.", "A cat;sat."]}, {}, "give --separator ';'"),
     "ellipsis": ({"context": ["It is...", "A…"], "target": ["x", "y"]}, {}, "context ends in an"),
     "misspelt region": ({"Region01": ["A"], "Regon02": ["b."], "Region03": ["c."]}, {},

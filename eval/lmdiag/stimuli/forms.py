@@ -6,6 +6,7 @@ Sentences in regions and minimal pairs become one row per sentence here.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -377,8 +378,8 @@ def _other_separator(sentences: Iterable[Any], separator: str, *, is_divided: bo
     marks = [mark for mark, pattern in patterns.items() if have_all(pattern)]
     if marks:
         mark = max(marks, key=lambda mark: sum(plain(text).count(mark) for text in texts))
-        longest = max(re.findall(f"(?:{re.escape(mark)})+", plain(texts[0])), key=len)
-        mark = longest if all(longest in text for text in texts) else mark
+        repeated = re.compile(f"(?:{re.escape(mark)})+").findall  # || and __ are one mark
+        mark = Counter(chain(*(repeated(plain(text)) for text in texts))).most_common(1)[0][0]
         what = f"{mark} stands between words in every sentence, and would be read as text"
         remedy = f"give --separator '{mark}' if it divides regions, or write blanks"
         if is_divided:
