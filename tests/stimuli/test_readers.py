@@ -800,9 +800,9 @@ def test_a_wrong_level_and_a_cell_that_no_item_has_are_named():
 LEVELS = latin_responses().replace({"cond": {"a": "SRC", "b": "ORC"}})
 WRONG = {
     "timeout": (LEVELS.assign(rt=["late", *["3"] * 95]), "--filter 'rt!=late' leaves out 1 row"),
-    "units": (LEVELS.assign(rt="392 ms"), "write numbers alone, without units"),
-    "percent": (LEVELS.assign(rt="85%"), "write numbers alone, without units"),
-    "comma": (LEVELS.assign(rt="0,85"), "write decimals with a point"),
+    "units": (LEVELS.assign(rt="392 ms"), "'392 ms' is not a number; write"),
+    "percent": (LEVELS.assign(rt="85%"), "write 0.5 for 0,5 or 50%"),
+    "comma": (LEVELS.assign(rt="0,85"), "write 0.5 for 0,5 or 50%"),
     "words": (LEVELS.assign(rt="slow"), "choose --response from subject"),
     "blank": (LEVELS.assign(cond=["SRC ", *LEVELS["cond"][1:]]), "1 row as 'SRC ', 47 as 'SRC'"),
     "case": (LEVELS.assign(cond=["src", *LEVELS["cond"][1:]]), "which differ in letter case alone"),

@@ -54,12 +54,12 @@ def with_numbers(table: DataFrame, response: str, name: str) -> DataFrame:
     try:
         numbers = {x: as_numbers(table[x], x, where) for x in columns if x in table}
     except BadInput as error:
-        raise BadInput(f"{error}: {_remedy(table, columns[0])}") from None
+        raise BadInput(": ".join(filter(None, [str(error), _remedy(table, columns[0])]))) from None
     return table.assign(**numbers)
 
 
 def _remedy(table: DataFrame, name: str) -> str:
-    """What to do with a column of a response that has values which are no numbers."""
+    """What to do with a response of which few values, or all, are no numbers; "" for others."""
     texts = level_texts(table[name]).dropna()
     others = texts[to_numeric(texts, errors="coerce").isna()]
     if 2 * len(others) < len(texts) and others.nunique() <= MOST_LABELS:
@@ -67,9 +67,7 @@ def _remedy(table: DataFrame, name: str) -> str:
         return f"--filter {wrong} leaves out {len(others):,} row{'s' if len(others) > 1 else ''}"
     if not texts.str.contains(r"\d").any():
         return _choice(table)
-    if others.str.fullmatch(r"[-+]?\d+,\d+").all():
-        return "write decimals with a point, and no marks between thousands"
-    return "write numbers alone, without units"
+    return ""
 
 
 def _choice(table: DataFrame) -> str:
