@@ -64,9 +64,10 @@ def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionK
     if diagnostic.asks == "sentence":
         regions = setting.stimuli.regions or [[]] * len(columns["id"])
         for text, parts in zip(columns["sentence"], regions, strict=True):
-            # regions that begin within a word
-            starts = {region["start"] for region in parts if region["start"] < region["end"]}
-            cuts = sorted(start for start in starts if start and not text[start - 1].isspace())
+            filled = [region for region in parts if region["start"] < region["end"]]
+            edges = {region[edge] for region in filled for edge in ("start", "end")}
+            # regions that begin or end within a word
+            cuts = sorted(x for x in edges if text[x - 1 : x].strip() and text[x : x + 1].strip())
             yield Sentence(text, tuple(cuts), setting.entropy)
         return
     capitalise = diagnostic.capitalise and cased

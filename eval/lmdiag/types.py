@@ -126,7 +126,7 @@ class Sentence(NamedTuple):
     Attributes:
         text: the sentence, or a text of any length.
         cuts: ascending positions in the text, in characters, where a word is cut in two, since a
-            region of the sentence begins there.
+            region of the sentence begins or ends there.
         entropy: whether the entropy before each word is read off, too.
     """
 

@@ -13,6 +13,7 @@ import lmdiag
 from lmdiag import stimuli
 from lmdiag.analysis.human import read_human
 from lmdiag.analysis.procedures import Procedure
+from lmdiag.questions import Setting, row_keys
 from lmdiag.report.selections import ReportFigures
 from lmdiag.runs.surprisals import read_texts
 from lmdiag.stimuli.design import design_of
@@ -539,6 +540,12 @@ def test_a_target_and_a_critical_word_that_are_not_read_are_named():
     assert stimuli.load(rows.columns() | {"target": ["ran", "sang"]}, critical="target").notes == (
         "critical: target is the region critical",
     )
+
+
+def test_a_critical_word_without_blanks_is_scored_without_what_follows_it():
+    rows = stimuli.load({"sentence": ["太郎がりんごを買った。"], "c": ["りんご"]}, critical="c")
+    (sentence,) = row_keys(Setting(rows), kind="causal", cased=True)
+    assert sentence.cuts == (3, 6)
 
 
 def test_regions_are_shown_as_they_are_joined():
