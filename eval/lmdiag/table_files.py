@@ -535,7 +535,9 @@ def coded_texts(column: Series) -> tuple[NDArray[np.intp], list[str]]:
 
 
 def written_text(value: Any) -> str:
-    """Returns a value as text, a whole number without .0."""
+    """Returns a value as text: a whole number without .0, a truth value in lower case."""
+    if isinstance(value, bool):
+        return str(value).lower()
     is_whole = isinstance(value, float) and value.is_integer()
     return str(int(value)) if is_whole else str(value)
 

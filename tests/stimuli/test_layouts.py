@@ -487,7 +487,7 @@ JUDGED = {
     "--good acceptability=1 --contrast item": ("item", "acceptability", ["1", "0", "0"]),
     "--good judgment= --contrast item": ("item", "judgment", ["", "*", "??"]),
     "--good status=ok --contrast item": ("pair", "status", ["ok", "*"]),
-    "--good grammatical=true --contrast item": ("item", "grammatical", ["TRUE", "FALSE"]),
+    "--good grammatical=TRUE --contrast item": ("item", "grammatical", ["TRUE", "FALSE"]),
     "--good 'is it ok=yes' --contrast item kind": ("item", "is it ok", ["yes", "no"]),
     "": ("item", "negated", ["yes", "no"]),
 }

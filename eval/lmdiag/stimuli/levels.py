@@ -40,23 +40,17 @@ def joined_names(names: DataFrame, mark: str) -> Series:
 
 
 def level_texts(column: Series) -> Series:
-    """Returns values as texts: truth values in lower case, 1.0 as "1"; what is missing is NaN."""
+    """Returns values as texts, see `written_text`; what is missing is NaN."""
     from pandas import Series
 
     codes, texts = coded_texts(column)
-    levels = [_as_level(text) or math.nan for text in texts]
+    levels = [text or math.nan for text in texts]
     return Series([*levels, math.nan], dtype=object).take(codes).set_axis(column.index)
 
 
 def _level_values(column: Series) -> Distinct:
     """The distinct levels of a column, without what is missing."""
-    codes, texts = coded_texts(column)
-    return distinct_values(codes, [*map(_as_level, texts)])
-
-
-def _as_level(text: str) -> str:
-    lower = text.lower()
-    return lower if lower in ("true", "false") else text
+    return distinct_values(*coded_texts(column))
 
 
 def near_levels(counts: Mapping[str, int], *, folds_case: bool = True) -> dict[str, str]:
