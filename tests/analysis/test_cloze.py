@@ -360,7 +360,12 @@ def test_words_that_stand_once_are_not_counted_once_beside_their_numbers():
 def test_responses_are_found_by_what_they_are_and_columns_without_a_use_are_named(
     tmp_path, command
 ):
-    said = [(stem, word, n) for stem in STEMS for word, n in SAID.items() for _ in range(n)]
+    said = [
+        (stem, f"{word}{number}", n)
+        for number, stem in enumerate(STEMS)
+        for word, n in SAID.items()
+        for _ in range(n)
+    ]
     rows = pd.DataFrame(said, columns=["Satzanfang", "Antwort", "rt"]).assign(rt=range(48))
     path = tmp_path / "own.csv"
     rows.to_csv(path, index=False)
@@ -373,7 +378,7 @@ def test_responses_are_found_by_what_they_are_and_columns_without_a_use_are_name
     out = command("check", written(numbered, tmp_path))[1]
     assert "items       8, with the words that people gave" in out
     assert "lmdiag run" not in out  # numbers are no sentences
-    fillers = rows.assign(cond=rows["Antwort"].map({"box": "a", "bag": "b", "sea": "c"}))
+    fillers = rows.assign(cond=rows["Antwort"].str[:3].map({"box": "a", "bag": "b", "sea": "c"}))
     assert "lmdiag cloze" not in command("check", written(fillers, tmp_path))[1]  # of conditions
     sentences = rows.rename(columns={"Satzanfang": "sentence", "Antwort": "response"})
     assert "--columns context=sentence" in command("check", written(sentences, tmp_path))[1]
