@@ -170,7 +170,9 @@ def responses_of_readers(columns: Mapping[str, Sequence[Any]]) -> OtherRows | No
     readers = [name for name in columns if is_named(name, "reader")]
     if not readers:
         return None
-    layout = TableLayout(columns)
+    roles = ("reader", "item", "outcome")
+    names = [name for name in columns if is_outcome(name) or any(is_named(name, x) for x in roles)]
+    layout = TableLayout({name: columns[name] for name in names})
     measures = [name for name in _measures(layout, [layout.item]) if is_outcome(name)]
     if not (layout.item and measures and layout.values[readers[0]].are_groups):
         return None

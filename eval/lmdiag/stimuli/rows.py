@@ -43,8 +43,6 @@ class Stimuli:
         index: places of the rows in their file, see `lmdiag.table_files.row_index`; None for rows
             that were made.
         notes: how a user's own table was read, a line for each step that changed it.
-        fingerprint: 8 hexadecimal digits of a hash over all rows and columns, in any order:
-            the same for a directory and its copy on the Hub.
         perturbed: the same rows in other settings, as `lmdiag.perturb.perturb` has made them.
     """
 
@@ -55,15 +53,12 @@ class Stimuli:
     form: str = ""
     index: MultiIndex | None = field(default=None, compare=False, repr=False)
     notes: tuple[str, ...] = ()
-    fingerprint: str = ""
     perturbed: dict[Any, Stimuli] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Checks new columns; `BadInput` if one mixes types or is not Unicode."""
         import pyarrow as pa
 
-        if self.fingerprint:  # perturbed
-            return
         for name, values in self._columns.items():
             try:
                 pa.array(values)
@@ -71,7 +66,14 @@ class Stimuli:
                 reason = str(error).partition("\n")[0]
                 problem = f"the column {name} cannot be stored: {reason}"
                 raise BadInput(f"{self.source}: {problem}") from error
-        object.__setattr__(self, "fingerprint", fingerprint(self._columns))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """8 hexadecimal digits of a hash over all rows and columns, in any order.
+
+        The same for a directory and its copy on the Hub, and for the rows in another setting.
+        """
+        return fingerprint(self._columns)
 
     @cached_property
     def content(self) -> str:
@@ -137,7 +139,9 @@ class Stimuli:
     def with_contexts(self, contexts: Sequence[str]) -> Stimuli:
         """Returns the same rows, with the same fingerprint, but with other left contexts."""
         columns = {**self._columns, "context": list(contexts)}
-        return replace(self, _columns=columns, perturbed={})
+        rows = replace(self, _columns=columns, perturbed={})
+        object.__setattr__(rows, "fingerprint", self.fingerprint)
+        return rows
 
 
 def fingerprint(columns: Mapping[str, Sequence[Any]]) -> str:
