@@ -160,6 +160,13 @@ REFUSED = {
     "no contrast": (TEXT | {"good": [1, 0]}, {}, "no contrast: say which rows are good by --good"),
     "two good rows": (TEXT | {"good": [1, 1], "contrast": ["a", "a"]}, {},
                       "at least one bad: name further columns by --contrast"),
+    "alternatives at two places": (
+        {"start": ["The cook", "The maid"], "np_sg": ["near a hut", "by a hut"],
+         "np_pl": ["near huts", "by huts"], "v_sg": ["was", "was"], "v_pl": ["were", "were"],
+         "end": ["here.", "there."]}, {}, "np_sg, np_pl, v_sg, v_pl are parts of sentences"),
+    "words in a column context": ({"context": ["bread", "cloud"] * 8, "target": ["a", "b"] * 8,
+                                   "item": [n // 2 for n in range(16)]},
+                                  {}, "as 'bread'; --columns context=context reads them as"),
     "carets": ({"sentence": ["A ^ b.", "C ^ d."]}, {}, r"give --separator '\^' if it div"),
     "underscore": ({"context": ["It is _", "A _"], "target": ["x", "y"]}, {}, "context ends in _"),
     "unknown gap": ({"sentence": ["The ... ran.", "A hen saw the ...!"], "target": ["x", "y"]}, {},
@@ -386,6 +393,14 @@ PROPOSED = {
         "premise,choice1,choice2\nThe man ate it.,He was very hungry now.,He was quite full now.\n"
         "The girl ran.,She was late for school.,She was early for school.\n",
         "--columns context=premise --wide choice1 choice2"),
+    "words between numbered columns": (
+        "item,NP1,that,NP2,end\n1,The hen,that,a cook,ran.\n2,The cow,that,a maid,sat.\n"
+        "3,The dog,that,a boy,fell.\n", "--columns region=NP1..end"),
+    "texts without an end": ("nr,stem,last\n1,He sang a very long,song\n2,She saw the old,barn\n",
+                             "--columns context=stem target=last"),
+    "fragments beside numbered responses": (
+        "sentence,P1,P2,P3\nHe sang a very long,song,song,tune\nShe saw the old,barn,cow,barn\n",
+        "with --columns context=sentence --wide P1 P2 P3"),
     "numbered columns": ("item,r1,r2,r3\n1,The,old,hen.\n", "--columns region=r1..r3"),
     "another name": ("ID,Stimulus\n1,The hen ran.\n2,A cook sang.\n",
                      "--columns sentence=Stimulus"),
@@ -437,6 +452,24 @@ PROPOSED = {
 """Layout -> the file, what `check` proposes."""
 
 
+def of_items(texts, *names):
+    """A table with two rows per item, as "昨日" and "今日", and its texts."""
+    rows = ([f"{n}", when, *text] for n, text in enumerate(texts) for when in ("昨日", "今日"))
+    return pd.DataFrame(rows, columns=["编号", "时间", *names])
+
+
+HINDI = ["बेकर ने बगीचे में दोस्त को देखा।", "नाविक ने नदी पर भाई को देखा।", "शिक्षक ने घर में बहन को देखा।"]
+
+
+@pytest.mark.parametrize("texts", [["面包师在花园里", "水手在河边", "老师在车站"], HINDI])
+def test_items_are_found_by_texts_that_share_what_others_lack(texts):
+    rows = of_items(zip(texts, ["甲", "乙", "丙"], strict=True), "sentence", "名词")
+    rows["sentence"] = rows["时间"] + " " + rows["sentence"]
+    read = stimuli.load(rows)
+    assert read.columns()["item"] == ["0", "0", "1", "1", "2", "2"]
+    assert [*design_of(read).levels] == ["时间"]
+
+
 @pytest.mark.parametrize("case", PROPOSED)
 def test_check_proposes_what_may_read_another_layout(tmp_path, command, case):
     text, advice = PROPOSED[case]
@@ -444,7 +477,7 @@ def test_check_proposes_what_may_read_another_layout(tmp_path, command, case):
     code, out, _ = command("check", path)
     (line,) = [x for x in out.splitlines() if x.startswith(("perhaps", "proposed"))]
     assert (code, line.endswith(advice)) == (0, True), line
-    with pytest.raises(BadInput, match=r"no column (of texts|target); .*; (perhaps|it may have) "):
+    with pytest.raises(BadInput, match=r"no (column|sentence).*; .*; (perhaps|it may have) "):
         stimuli.load(str(path))
 
 

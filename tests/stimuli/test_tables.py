@@ -277,13 +277,14 @@ ODD = {
                 "grammatical x attractor: 1 of 24 items (24)"]),
     "kinds of items": (DESIGN.assign(Items=["Critical", "Control"] * 48, ItemNum=DESIGN.item)
                        .drop(columns="item").to_csv(index=False),
-                       "attractor, frequency and 1 more; not used: ItemNum",
-                       ["no column item: if ItemNum names the items, give --item ItemNum"]),
+                       "covariate: frequency; follows from the conditions: Items", []),
     "item number used again": (put("item", "11"), "(match, mismatch); numbers: freq", [
         "left out", "item 11, yes, mismatch has 2 texts (lines 7, 43): their mean is analysed"]),
-    "no column item": (named("item", "item_nr"), "96 sentences in up to 3 regions; text: "
-                       "sentence; not used: item_nr; break-down: grammatical, attractor, frequency",
-                       ["no column item: if item_nr names the items, give --item item_nr"]),
+    "item of another name": (named("item", "item_nr"), "24 items; conditions: grammatical (no, yes"
+                             ") x attractor (match, mismatch); covariate: frequency", []),
+    "same texts": (DESIGN.assign(region_1="The key").rename(columns={"item": "item_nr"})
+                   .to_csv(index=False), "; not used: item_nr",
+                   ["no column item: if item_nr names the items, give --item item_nr"]),
     "between items": (DESIGN[(DESIGN.index // 4 % 2 == 0) == (DESIGN.grammatical == "yes")]
                       .to_csv(index=False),
                       "conditions: attractor (match, mismatch); covariate: grammatical, freq", []),

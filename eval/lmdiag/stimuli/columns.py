@@ -245,13 +245,23 @@ def _given_names(table: Table, text: str) -> dict[str, str]:
         raise BadInput(f"--columns {text!r}: a range is for region=FIRST..LAST")
     if field != "region":
         return {field: ends[0]}
-    # the columns between them of the same name but for its number, or else all
+    # the columns between them of the same name but for its number, and words such as "that", or all
     columns = [*table.columns]
     first, last = sorted((columns.index(ends[0]), columns.index(ends[-1])))
     stems = {re.sub(r"\d+", "", end) for end in ends}
     inside = columns[first : last + 1]
-    regions = [name for name in inside if len(stems) > 1 or re.sub(r"\d+", "", name) in stems]
+    regions = [
+        name
+        for name in inside
+        if len(stems) > 1 or re.sub(r"\d+", "", name) in stems or _is_word_between(table, name)
+    ]
     return {f"region_{number}": column for number, column in enumerate(regions, start=1)}
+
+
+def _is_word_between(table: Table, name: str) -> bool:
+    """Whether a column without a number in its name has words."""
+    levels = values_of(table.columns[name]).levels
+    return not re.search(r"\d", name) and any(any(map(str.isalpha, level)) for level in levels)
 
 
 def _refuse_second_column(given: Mapping[str, str], chosen: Mapping[str, str]) -> None:

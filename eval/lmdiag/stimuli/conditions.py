@@ -6,7 +6,6 @@ with another row of it. All is computed on the numbers (codes) of the values.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,7 +25,14 @@ from lmdiag.stimuli.codes import (
     presence,
     variance_of_counts,
 )
-from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, Distinct, overlap, words_of
+from lmdiag.stimuli.kinds import (
+    MOST_LABELS,
+    RELATED,
+    Distinct,
+    frequent_words,
+    own_overlap,
+    words_of,
+)
 from lmdiag.stimuli.levels import ItemLevels, model_texts
 from lmdiag.stimuli.names import TEXT_COLUMNS, is_filler, is_named, is_outcome, names_measures
 from lmdiag.text import folded, in_order
@@ -183,23 +189,6 @@ def _never(table: DataFrame) -> set[str]:
     """The columns of a table with texts that have a use of their own."""
     partner = {"contrast": "good", "expected": "target"}
     return {name for name in NO_CONDITIONS if partner.get(name, name) in table}
-
-
-def _frequent_words(items: Sequence[Mapping[int, Sequence[frozenset[str]]]]) -> frozenset[str]:
-    """The words that texts of more than half of the items have."""
-    n_items: Counter[str] = Counter()
-    for by_level in items:
-        n_items.update(frozenset().union(*chain(*by_level.values())))
-    return frozenset(word for word, n in n_items.items() if 2 * n > len(items))
-
-
-def _own_overlap(
-    first: frozenset[str], second: frozenset[str], frequent: frozenset[str], least: int
-) -> float:
-    """The overlap of two texts without frequent words, unless one has fewer than `least` others."""
-    if min(len(first - frequent), len(second - frequent)) < least:
-        return overlap(first, second)
-    return overlap(first - frequent, second - frequent)
 
 
 class _Finder:
@@ -388,14 +377,14 @@ class _Finder:
                 if codes[row] >= 0:
                     by_level.setdefault(int(codes[row]), []).append(words_of(texts[row]))
             items.append(by_level)
-        frequent = _frequent_words(items) if len(items) > 2 else frozenset()
+        frequent = frequent_words([[*chain(*by_level.values())] for by_level in items])
         least = 1 if is_set else 2
         shares = []
         for by_level in items:
             first, *others = [*by_level.values()] or [[]]
             if others:
                 pairs = product(first, others[0])
-                shares.append(max(_own_overlap(a, b, frequent, least) for a, b in pairs))
+                shares.append(max(own_overlap(a, b, frequent, least) for a, b in pairs))
         return bool(shares) and float(np.median(shares)) < RELATED
 
     def _without_lists(self, found: Sequence[str]) -> list[str]:

@@ -48,6 +48,8 @@ _JOINED_PARTS = re.compile(r"[^\W_]_[^\W_]").search  # filler_1, a name in an ex
 _LIST = re.compile(r"\[\s*([\d\"'\[{].*)?\]|\{\s*[\"'].*\}", re.DOTALL).fullmatch
 _PART_NUMBER = re.compile(r"[1-9]\d?\.[1-9]").fullmatch  # a name, as of a section
 _AMOUNT = re.compile(rf"\s*[-+]?[\d.,]+\s+[^\s{WITHOUT_SPACES}]+\s*").fullmatch
+# with the vowel signs of Indic scripts, which are no letters
+_WORDS = re.compile(r"[\w\u0900-\u0dff\u200c\u200d]+").findall
 _JOINED = re.compile(f"[{WITHOUT_SPACES}]").findall
 _QUESTION_END = re.compile(r"[?？][\"'”’»)]*\Z").search
 
@@ -229,7 +231,7 @@ def _is_number(text: str) -> bool:
 
 def words_of(text: str) -> frozenset[str]:
     """Returns the words of a text, in lower case; its characters in scripts without blanks."""
-    return frozenset((*re.findall(r"\w+", text.lower()), *_JOINED(text)))
+    return frozenset((*_WORDS(text.lower()), *_JOINED(text)))
 
 
 def overlap(first: frozenset[str], second: frozenset[str]) -> float:
@@ -257,6 +259,31 @@ def shared_words(texts: Sequence[str], codes: NDArray[np.intp]) -> tuple[float, 
     if len(groups) < 2:
         return math.nan, math.nan
     words = [[words_of(texts[row]) for row in rows[:_SAMPLE]] for rows in groups]
-    within = [overlap(first, other) for first, *others in words for other in others]
-    across = [overlap(a[0], b[0]) for a, b in itertools.pairwise(words)]
+    frequent = frequent_words(words)
+    within = [own_overlap(first, other, frequent) for first, *others in words for other in others]
+    across = [own_overlap(a[0], b[0], frequent) for a, b in itertools.pairwise(words)]
     return float(np.median(within)), float(np.median(across))
+
+
+def frequent_words(groups: Sequence[Sequence[frozenset[str]]]) -> frozenset[str]:
+    """Returns the words in texts of more than half of the groups, of which there are three or more.
+
+    They are articles and the like, and say nothing of a group.
+    """
+    n_groups: Counter[str] = Counter()
+    for texts in groups:
+        n_groups.update(frozenset().union(*texts))
+    is_enough = len(groups) > 2
+    return frozenset(word for word, n in n_groups.items() if is_enough and 2 * n > len(groups))
+
+
+def own_overlap(
+    first: frozenset[str], second: frozenset[str], frequent: frozenset[str], least: int = 1
+) -> float:
+    """Returns the overlap of two texts without frequent words.
+
+    With them, where one text has fewer than `least` others.
+    """
+    if min(len(first - frequent), len(second - frequent)) < least:
+        return overlap(first, second)
+    return overlap(first - frequent, second - frequent)

@@ -139,7 +139,8 @@ class TableLayout:
         """Returns whether a few values repeat in many rows, as answers to a question."""
         values = self.values[name]
         n = len(values.levels)
-        return self.kinds[name] == "label" or (n <= 2 * MOST_LABELS and 4 * n <= values.n_filled)
+        is_repeated = values.n_filled > FEW_ROWS and 4 * n <= values.n_filled
+        return self.kinds[name] == "label" or (n <= 2 * MOST_LABELS and is_repeated)
 
 
 def _is_ended(text: str) -> bool:

@@ -28,7 +28,7 @@ from lmdiag.stimuli.other_rows import other_rows
 from lmdiag.stimuli.splits import split_of
 from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import Table
-from lmdiag.text import DATA_SUFFIX, folded
+from lmdiag.text import DATA_SUFFIX, folded, shortened
 from lmdiag.types import BadInput, TableOptions
 
 if TYPE_CHECKING:
@@ -170,12 +170,30 @@ def check_layout(table: Table) -> None:
             raise BadInput(f"{table.name}: {problem}") from None
         if unknown.other or unknown.candidates:
             raise unknown
+        _refuse_unfit_texts(table)
     is_asked = "sentence" in table.chosen or table.form or form != "sentences"
-    n_sentences = len({*map(str, columns.get("sentence", ()))})
-    if not is_asked and 0 < 2 * n_sentences <= len(table):
+    sentences = columns.get("sentence", ())
+    is_repeated = 2 * len({*map(str, sentences)}) <= len(table)
+    if sentences and not is_asked and (is_repeated or _have_no_end(sentences)):
         unknown = UnknownLayout(table)
         if unknown.other and unknown.other.command in ("surprisal", "cloze"):
             raise unknown
+
+
+def _refuse_unfit_texts(table: Table) -> None:
+    """Refuses a table in which columns that are named as texts have values of another kind."""
+    for name, values in table.columns.items():
+        column = name.removesuffix(DATA_SUFFIX)
+        if name != column and column in TEXT_COLUMNS:
+            example = shortened(next((str(value) for value in values if value), ""), 40)
+            problem = f"no column of texts: {column} has values of another kind, as {example!r}"
+            remedy = f"--columns {column}={column} reads them as they are"
+            raise BadInput(f"{table.name}: {problem}; {remedy}")
+
+
+def _have_no_end(texts: Sequence[Any]) -> bool:
+    """Whether texts are beginnings of sentences."""
+    return not any(str(text).rstrip()[-1:] in SENTENCE_ENDS for text in texts[:_SAMPLE] if text)
 
 
 class _Proposals(TableLayout):
@@ -259,8 +277,8 @@ class _Proposals(TableLayout):
                 yield self._of_words({**item, "sentence": self.gapped})
             return
         parts = self._parts()
-        if parts and (alternatives := self._alternatives()):
-            yield self._of_alternatives(parts, alternatives, item)
+        if parts and (places := self._alternatives()):
+            yield self._of_alternatives(parts, places, item)
             return
         regions = parts or self._numbered()
         if regions and self._differ(regions):
@@ -269,6 +287,7 @@ class _Proposals(TableLayout):
             return
         contexts = self._contexts()
         contexts = contexts if len(contexts) == 1 else named("context", contexts)
+        contexts = contexts or self._open_texts()
         sentences = self.sentences
         after = []
         if len(contexts) == 1:
@@ -285,8 +304,8 @@ class _Proposals(TableLayout):
             sentences = [x for x in sentences if x not in columns_of_words.values()]
         yield from self._of_sentences(sentences, item)
 
-    def _alternatives(self) -> list[str]:
-        """The columns with words or texts of several conditions at one place of a sentence.
+    def _alternatives(self) -> list[list[str]]:
+        """The columns with words or texts of several conditions at each place of a sentence.
 
         Names say so, or neighbouring columns have the same words in other rows, or their forms, or
         single words and names that begin alike, where each row is an item.
@@ -298,8 +317,11 @@ class _Proposals(TableLayout):
         if not self.item or len(self.values[self.item].levels) == self.n_rows:
             words = [name for name in names if self.kinds[name] == "word"]
             pairs += [pair for pair in pairwise(words) if _begin_alike(*pair)]
-        found = {*chain.from_iterable(pairs)}
-        return [name for name in names if name in found]
+        places: list[set[str]] = []
+        for pair in pairs:
+            place = {*pair}.union(*(other for other in places if not other.isdisjoint(pair)))
+            places = [*(other for other in places if other.isdisjoint(place)), place]
+        return [[name for name in names if name in place] for place in places]
 
     def _are_exchanged(self, first: str, second: str) -> bool:
         """Whether two columns have most of their words in common, or forms of them in each row."""
@@ -314,18 +336,19 @@ class _Proposals(TableLayout):
         return 2 * sum(alike) > len(alike)
 
     def _of_alternatives(
-        self, parts: Sequence[str], alternatives: Sequence[str], item: Mapping[str, str]
+        self, parts: Sequence[str], places: Sequence[Sequence[str]], item: Mapping[str, str]
     ) -> TableOptions:
         """The words of conditions between the beginning and the end of a sentence.
 
         `BadInput` for parts of sentences that have alternatives at several places.
         """
+        alternatives = [*chain.from_iterable(places)]
         names = [*self.values]
         first, last = names.index(alternatives[0]), names.index(alternatives[-1])
         ends = [*names[max(0, first - 1) : first], *names[last + 1 : last + 2]]
         frame = [name for name in ends if name in parts]
         is_alone = frame[:1] == parts[:1] and {*parts} <= {*frame, *alternatives}
-        if names[first : last + 1] != alternatives or not is_alone:
+        if len(places) > 1 or names[first : last + 1] != alternatives or not is_alone:
             several = f"{', '.join(alternatives)} are parts of sentences of several conditions"
             raise BadInput(f"{several}: write the sentences of each condition into a column")
         sides = dict(zip(("context", "right_context"), frame, strict=False))
@@ -336,6 +359,17 @@ class _Proposals(TableLayout):
         known = [name for name in named("context", self.values) if name in self.sentences]
         begin = [name for name in self.sentences if folded(name).startswith("context")]
         return [*dict.fromkeys((*known, *begin))]
+
+    def _open_texts(self) -> list[str]:
+        """The one column of texts, if they have no end, and there are words that may follow."""
+        if len(self.sentences) != 1 or not self.are_fragments(self.sentences[0]):
+            return []
+        n_texts = len(self.values[self.sentences[0]].levels)
+        are_words = [
+            self.kinds[name] == "word" and 2 * len(self.values[name].levels) >= n_texts
+            for name in self.words
+        ]
+        return self.sentences if are_words and all(are_words) else []
 
     def _of_sentences_after(
         self, context: str, names: Sequence[str], item: Mapping[str, str]

@@ -25,7 +25,7 @@ from lmdiag.stimuli.columns import ITEM_COLUMNS, name_columns, near_names
 from lmdiag.stimuli.critical import column_and_start
 from lmdiag.stimuli.filters import Condition
 from lmdiag.stimuli.forms import in_form
-from lmdiag.stimuli.kinds import RELATED, shared_words, values_of
+from lmdiag.stimuli.kinds import RELATED, Distinct, shared_words, values_of
 from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, named
 from lmdiag.stimuli.proposals import check_layout
 from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_rows
@@ -100,11 +100,20 @@ def _with_item(table: Table) -> Table:
         if within >= RELATED and within > across + margin and name != "condition":
             likely.append(name)
     names = named("item", likely) or likely
+    names = [x for x in names if x == names[0] or not _are_alike(columns[x], columns[names[0]])]
     if not names or (len(names) > 1 and not is_named(names[0], "item")):
         return table
     column = names[0].removesuffix(DATA_SUFFIX)
     note = f"columns: {column} as item, since its rows have related texts"
     return table.having({"item": table.columns[names[0]]}, note, without=(names[0],))
+
+
+def _are_alike(first: Distinct, second: Distinct) -> bool:
+    """Whether two columns group the rows in the same way."""
+    from lmdiag.stimuli.codes import combined, n_distinct
+
+    n_pairs = n_distinct(combined(first.codes, second.codes))
+    return len(first.levels) == len(second.levels) == n_pairs
 
 
 def read_frame_rows(
