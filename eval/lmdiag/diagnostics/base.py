@@ -332,7 +332,8 @@ class Diagnostic:
             is_core = name in self.core_columns
             is_declared = name in self.breakdowns
             is_share = name == "human" and self.has_shares(rows)
-            if (is_core or is_share or name in columns) and not is_declared:
+            is_item = name != "item" and rows[name] == rows.get("item")  # under its own name
+            if (is_core or is_share or is_item or name in columns) and not is_declared:
                 continue
             levels = levels_of(rows[name])
             n = len(set(levels) - {None})

@@ -92,7 +92,7 @@ def _with_item(table: Table) -> Table:
     rows = [" ".join(str(part or "") for part in row) for row in parts]
     columns = {x: values_of(v) for x, v in table.columns.items() if x not in (*texts, "id")}
     columns = {x: v for x, v in columns.items() if v.are_groups}
-    found = [x for x, v in columns.items() if not v.are_texts]
+    found = [x for x, v in columns.items() if not (v.are_texts or is_named(x, "list"))]
     likely = []
     for name in found:
         within, across = shared_words(rows, columns[name].codes)
@@ -105,7 +105,7 @@ def _with_item(table: Table) -> Table:
         return table
     column = names[0].removesuffix(DATA_SUFFIX)
     note = f"columns: {column} as item, since its rows have related texts"
-    return table.having({"item": table.columns[names[0]]}, note, without=(names[0],))
+    return table.having({"item": table.columns[names[0]]}, note)
 
 
 def _are_alike(first: Distinct, second: Distinct) -> bool:
