@@ -195,7 +195,7 @@ class _Fitting:
     def _is_within_items(self, column: str) -> bool:
         """Whether a column has labels of which most items of another column have several."""
         others = (x for x in named("item", self.table.columns) if x != column)
-        return any(self.values(column).differs_within(self.values(x)) for x in others)
+        return any(self.values(column).are_labels_within(self.values(x)) for x in others)
 
     def _may_be_asked(self, column: str) -> bool:
         """Whether labels may be words at a blank: of a gap, or after a context."""

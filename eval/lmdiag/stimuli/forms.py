@@ -38,6 +38,16 @@ SENTENCE_ENDS = ".!?…。！？\"'”’)"
 """Characters at the end of a whole sentence."""
 
 
+def is_ended(text: str) -> bool:
+    """Returns whether a text ends as sentences do, and not in an ellipsis.
+
+    >>> is_ended("He ran. "), is_ended("He ran ..."), is_ended("He ran")
+    (True, False, False)
+    """
+    end = text.rstrip()
+    return end[-1:] in SENTENCE_ENDS and not end.endswith(("...", "…"))
+
+
 # what may mark a gap: signs other than dashes, brackets and quotation marks, or a word in capitals
 _MARK = re.compile(
     r"""(?![-–—&"'“”„«»‹›「」『』()\[\]{}/|]\Z)[^\w\s]+|_+|[(\[<{]?[A-Z]{3,}[)\]>}]?|[(\[<{][^\w]*[)\]>}]"""
@@ -170,8 +180,7 @@ def refuse_fragments(table: Table) -> None:
     for text, word in zip(table.columns["sentence"], table.columns[names[0]], strict=True):
         if isinstance(word, str) and isinstance(text, str) and word.strip():
             n_words += 1
-            end = text.rstrip()
-            n_ended += end[-1:] in SENTENCE_ENDS and not end.endswith(("...", "…"))
+            n_ended += is_ended(text)
             n_inside += bool(word_spans(text, word.strip()))
     if 10 * n_words < 9 * len(table) or 10 * n_ended > n_words or 2 * n_inside > n_words:
         return

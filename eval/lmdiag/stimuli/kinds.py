@@ -132,13 +132,16 @@ class Distinct:
         return min(numbers) >= 0 and not all(map(float.is_integer, numbers))
 
     def differs_within(self, groups: Distinct) -> bool:
-        """Whether these are labels of which most values of another column have several."""
+        """Whether most values of another column have several of these."""
         from lmdiag.stimuli.codes import n_distinct_by
 
-        if len(self.levels) >= len(groups.levels) or self.kind(groups.codes) != "label":
-            return False
-        n_labels = n_distinct_by(groups.codes, self.codes)
-        return bool(2 * (n_labels > 1).sum() > (n_labels > 0).sum())
+        n_values = n_distinct_by(groups.codes, self.codes)
+        return bool(2 * (n_values > 1).sum() > (n_values > 0).sum())
+
+    def are_labels_within(self, groups: Distinct) -> bool:
+        """Whether these are labels of which most values of another column have several."""
+        is_fewer = len(self.levels) < len(groups.levels)
+        return is_fewer and self.kind(groups.codes) == "label" and self.differs_within(groups)
 
     def kind(self, items: NDArray[np.intp] | None = None) -> ValueKind:
         """Returns what the values are.

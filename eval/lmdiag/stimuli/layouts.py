@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmdiag.stimuli.forms import SENTENCE_ENDS
+from lmdiag.stimuli.forms import is_ended
 from lmdiag.stimuli.kinds import FEW_ROWS, MOST_LABELS, ValueKind, values_of
 from lmdiag.stimuli.names import named
 from lmdiag.stimuli.table import GAP
@@ -58,7 +58,7 @@ class TableLayout:
             repeats = 1 < len(values.levels) < values.n_filled
             others = (self.values[other] for other in names if other != name)
             n_rows = 0 if values.is_number else values.n_filled // len(values.levels or [""])
-            is_factor = any(map(values.differs_within, others)) or (
+            is_factor = any(map(values.are_labels_within, others)) or (
                 len(values.levels) <= MOST_LABELS and n_rows > FEW_ROWS
             )
             if repeats and not values.are_texts and not is_factor:
@@ -89,24 +89,17 @@ class TableLayout:
         return 10 * self._n_ended(name) <= len(self.values[name].sample)
 
     def _n_ended(self, name: str) -> int:
-        return sum(map(_is_ended, self.values[name].sample))
+        return sum(map(is_ended, self.values[name].sample))
 
     def hardly_repeats(self, name: str) -> bool:
         """Returns whether there are several values, more than half as many as rows."""
         values = self.values[name]
         return len(values.levels) > 1 and 2 * len(values.levels) > values.n_filled
 
-    def differs_within(self, name: str, groups: str) -> bool:
-        """Returns whether most values of one column have several values of another."""
-        from lmdiag.stimuli.codes import n_distinct_by
-
-        n_values = n_distinct_by(self.values[groups].codes, self.values[name].codes)
-        return bool(2 * (n_values > 1).sum() > (n_values > 0).sum())
-
     def are_pieces(self, name: str) -> bool:
         """Returns whether rows have the parts of sentences, of which only the last ends them."""
         texts = [text for text in self.texts(name) if text]
-        n_ended = sum(map(_is_ended, texts))
+        n_ended = sum(map(is_ended, texts))
         n_capital = sum(text[:1].isupper() for text in texts)
         return 0 < 2 * n_ended <= len(texts) and 2 * n_capital <= len(texts)
 
@@ -141,12 +134,6 @@ class TableLayout:
         n = len(values.levels)
         is_repeated = values.n_filled > FEW_ROWS and 4 * n <= values.n_filled
         return self.kinds[name] == "label" or (n <= 2 * MOST_LABELS and is_repeated)
-
-
-def _is_ended(text: str) -> bool:
-    """Whether a text ends as sentences do, and not in an ellipsis."""
-    end = text.rstrip()
-    return end[-1:] in SENTENCE_ENDS and not end.endswith(("...", "…"))
 
 
 def named_options(columns: Mapping[str, str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.stimuli.critical import critical_options, may_be_critical, word_spans
-from lmdiag.stimuli.forms import PAIR, SENTENCE_ENDS, form_of
+from lmdiag.stimuli.forms import PAIR, form_of, is_ended
 from lmdiag.stimuli.kinds import FEW_ROWS, MOST_LABELS, RELATED, overlap, words_of
 from lmdiag.stimuli.layouts import TableLayout, as_typed, has_letters, named_options
 from lmdiag.stimuli.names import (
@@ -34,7 +34,6 @@ from lmdiag.types import BadInput, TableOptions
 if TYPE_CHECKING:
     from lmdiag.stimuli.rows import Stimuli
 
-_LETTER = re.compile(r"[^\W\d]").search
 _PARTS = {"number", "start", "surprisal", "state"}  # of a text, as lmdiag writes them
 _SHORT = 3  # letters of articles and prepositions
 _SAMPLE = 60  # rows whose texts are compared
@@ -193,7 +192,7 @@ def _refuse_unfit_texts(table: Table) -> None:
 
 def _have_no_end(texts: Sequence[Any]) -> bool:
     """Whether texts are beginnings of sentences."""
-    return not any(str(text).rstrip()[-1:] in SENTENCE_ENDS for text in texts[:_SAMPLE] if text)
+    return not any(is_ended(str(text)) for text in texts[:_SAMPLE] if text)
 
 
 class _Proposals(TableLayout):
@@ -247,9 +246,9 @@ class _Proposals(TableLayout):
         if self.n_rows <= FEW_ROWS:
             return [*names]
         words = [x for x in names if len(self.values[x].levels) > 1]
-        words = [name for name in words if not self._stands_in(name, text, "")]
+        words = [name for name in words if not self._stands_in(name, text, whole=False)]
         if not self.hardly_repeats(text):
-            words = [name for name in words if self.differs_within(name, text)]
+            words = [name for name in words if self.values[name].differs_within(self.values[text])]
             return sorted(words, key=lambda name: -len(self.values[name].levels))[:1]
         n_texts = len(self.values[text].levels)
         levels = {name: {*self.values[name].levels} for name in words}
@@ -375,7 +374,7 @@ class _Proposals(TableLayout):
         self, context: str, names: Sequence[str], item: Mapping[str, str]
     ) -> Iterator[TableOptions]:
         """The sentences that continue a context, which are read as its targets."""
-        if names and not self._stands_in(context, names[0], ""):
+        if names and not self._stands_in(context, names[0], whole=False):
             columns = {**item, "context": context}
             if len(names) > 1:
                 yield self._wide(names, columns)
@@ -385,7 +384,10 @@ class _Proposals(TableLayout):
     def _differ(self, regions: Sequence[str]) -> bool:
         """Whether parts of sentences differ between the rows of an item, if it has several."""
         has_rows = self.item and 2 * len(self.values[self.item].levels) <= self.n_rows
-        return not has_rows or any(self.differs_within(name, self.item) for name in regions)
+        if not has_rows:
+            return True
+        items = self.values[self.item]
+        return any(self.values[name].differs_within(items) for name in regions)
 
     def _may_follow(self, context: str) -> bool:
         """Whether words may follow a column of contexts."""
@@ -451,12 +453,11 @@ class _Proposals(TableLayout):
     def _is_word(self, name: str) -> bool:
         return self.kinds[name] in ("word", "label", "text") and self.is_short(name)
 
-    def _stands_in(self, word: str, text: str, ends: str = SENTENCE_ENDS) -> bool:
-        """Whether most texts have the word of their row in them, and end as sentences do."""
+    def _stands_in(self, word: str, text: str, *, whole: bool = True) -> bool:
+        """Whether most texts have the word of their row in them, and end as sentences (`whole`)."""
         pairs = [*zip(self.texts(word, _SAMPLE), self.texts(text, _SAMPLE), strict=True)]
         inside = [y for x, y in pairs if word_spans(y, x)]
-        n_ended = sum(not ends or text.rstrip()[-1:] in ends for text in inside)
-        return 2 * n_ended > len(pairs)
+        return 2 * sum(not whole or is_ended(text) for text in inside) > len(pairs)
 
     def _related(self, names: Sequence[str]) -> list[str]:
         """The columns whose texts have most words in common with those of one of them.
@@ -551,8 +552,7 @@ class _Proposals(TableLayout):
             if has_contexts and all(self.kinds[name] != "text" for name in names):
                 continue  # words that continue a context
             first = self.values[names[0]].levels
-            ends = [level.rstrip()[-1:] in SENTENCE_ENDS for level in first]
-            if not all(ends):
+            if not all(map(is_ended, first)):
                 return names
         return []
 

@@ -107,7 +107,8 @@ def _are_choices(layout: TableLayout, context: str, name: str) -> bool:
 def _are_produced(layout: TableLayout, context: str, name: str) -> bool:
     """Whether texts of several words hardly repeat, and most contexts have several of them."""
     is_long = not layout.is_short(name) and layout.hardly_repeats(name)
-    return is_long and not layout.hardly_repeats(context) and layout.differs_within(name, context)
+    differ = layout.values[name].differs_within(layout.values[context])
+    return is_long and differ and not layout.hardly_repeats(context)
 
 
 def _has_several_words(layout: TableLayout, context: str) -> bool:
