@@ -280,8 +280,9 @@ ODD = {
                        "covariate: frequency; follows from the conditions: Items", []),
     "item number used again": (put("item", "11"), "(match, mismatch); numbers: freq", [
         "left out", "item 11, yes, mismatch has 2 texts (lines 7, 43): their mean is analysed"]),
-    "item of another name": (named("item", "item_nr"), "24 items; conditions: grammatical (no, yes"
-                             ") x attractor (match, mismatch); covariate: frequency", []),
+    "item of another name": (
+        named("item", "item_nr"), "24 items; conditions: grammatical (no, yes) x attractor (match, "
+        "mismatch); covariate: frequency; item: item_nr", []),
     "same texts": (DESIGN.assign(region_1="The key").rename(columns={"item": "item_nr"})
                    .to_csv(index=False), "; not used: item_nr",
                    ["no column item: if item_nr names the items, give --item item_nr"]),

@@ -112,11 +112,12 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     names = item_columns(options, columns)
     named = [column_like(name, columns) for name in options.conditions]
     filled = [name for name, values in columns.items() if any(x not in (None, "") for x in values)]
-    own_names = [x for x in filled if columns[x] == columns["item"]]  # of the column item
-    never_shown = {*NO_CONDITIONS, *names, *own_names}
-    others = [x for x in filled if x in named or x not in never_shown]
+    further = [x for x in filled if x not in (*NO_CONDITIONS, *names)]
+    own_names = [x for x in further if columns[x] == columns["item"]]  # of the column item
+    others = [x for x in filled if x in named or (x in further and x not in own_names)]
     has_shares = "human" in others and stimuli.compared and stimuli.diagnostic.has_shares(columns)
     known_uses = {**({"human": _SHARES} if has_shares else {}), **unread}
+    known_uses |= dict.fromkeys(own_names, "item")
     never = {*NO_CONDITIONS, "condition", "good", *names, *filled}
     known_uses |= dict.fromkeys((x for x in columns if x not in never), "not used (empty)")
     if stimuli.regions:
