@@ -59,7 +59,7 @@ def with_numbers(table: DataFrame, response: str, name: str) -> DataFrame:
 
 
 def _remedy(table: DataFrame, name: str) -> str:
-    """What to do with a response of which few values, or all, are no numbers; "" for others."""
+    """How to mend a response whose values are partly or all not numbers; "" for no advice."""
     texts = level_texts(table[name]).dropna()
     others = texts[to_numeric(texts, errors="coerce").isna()]
     if 2 * len(others) < len(texts) and others.nunique() <= MOST_LABELS:

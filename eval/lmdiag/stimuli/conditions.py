@@ -299,7 +299,7 @@ class _Finder:
         return name not in self.reasons
 
     def _reason(self, name: str, column: Candidate) -> dict[str, str]:
-        """Column -> why it is no condition, by its own rows; {} if it may be one."""
+        """Column -> why its own rows exclude it as a condition; {} if they do not."""
         if self.rows.text_codes is not None:
             if self._changes_texts(name, self.rows.text_codes):
                 return {}
@@ -443,7 +443,7 @@ class _Finder:
         return bool(others) and within and not self._follows(name, others)
 
     def _use(self, name: str, found: Collection[str]) -> str:
-        """What a column is that is no condition."""
+        """What a column is used for that is not a condition."""
         values = self.columns[name]
         n = len(values.levels)
         if name in self.reasons:

@@ -200,7 +200,7 @@ def _task_of(data: str, path: Path) -> str:
         if task := extended_task(path.name) or (path.stem if is_text_table(path) else ""):
             return task
         sets = ", ".join(f"{name}{_TEXT}" for name in EXTENDED_SETS.values())
-        problem = f"is no table, and no extended set, which is known by its name ({sets})"
+        problem = f"is not a table, and its name is not that of an extended set ({sets})"
         remedy = "give rows below a line that names columns, with tabs between (in R: write.csv)"
         raise BadInput(f"{data} {problem}: {remedy}")
     task = path.stem

@@ -48,7 +48,7 @@ _JOINED_PARTS = re.compile(r"[^\W_]_[^\W_]").search  # filler_1, a name in an ex
 _LIST = re.compile(r"\[\s*([\d\"'\[{].*)?\]|\{\s*[\"'].*\}", re.DOTALL).fullmatch
 _PART_NUMBER = re.compile(r"[1-9]\d?\.[1-9]").fullmatch  # a name, as of a section
 _AMOUNT = re.compile(rf"\s*[-+]?[\d.,]+\s+[^\s{WITHOUT_SPACES}]+\s*").fullmatch
-# with the vowel signs of Indic scripts, which are no letters
+# \w lacks the vowel signs of Indic scripts and the joiners between letters
 _WORDS = re.compile(r"[\w\u0900-\u0dff\u200c\u200d]+").findall
 _JOINED = re.compile(f"[{WITHOUT_SPACES}]").findall
 _QUESTION_END = re.compile(r"[?？][\"'”’»)]*\Z").search
