@@ -1,7 +1,8 @@
 """Psycholinguistic diagnostics for masked, causal and encoder-decoder language models.
 
-`run`, `load_stimuli`, `load_model`, `measure`, `compare`, `analyse`, `fit`, `cloze`, `load_run` and
-`load_multiverse` are the Python API (`lmdiag.api`); nothing is imported before it is used.
+`check`, `run`, `load_stimuli`, `load_model`, `measure`, `compare`, `analyse`, `fit`, `cloze`,
+`load_run` and `load_multiverse` are the Python API (`lmdiag.api`); nothing is imported before it is
+used.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from lmdiag.api import (
         Runs,
         analyse,
+        check,
         cloze,
         compare,
         fit,
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
-    "Runs", "__version__", "analyse", "cloze", "compare", "fit", "load_model", "load_multiverse",
-    "load_run", "load_stimuli", "measure", "run",
+    "Runs", "__version__", "analyse", "check", "cloze", "compare", "fit", "load_model",
+    "load_multiverse", "load_run", "load_stimuli", "measure", "run",
 ]  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from lmdiag.analysis.items import is_table_file, items_of, labels_of
 from lmdiag.analysis.procedures import SURPRISAL, Procedure, ProcedureKeywords
 from lmdiag.analysis.rows import with_numbers
 from lmdiag.analysis.selection import check_table
+from lmdiag.checking import check
 from lmdiag.comparison import Comparisons, compare_runs, unlike_first
 from lmdiag.elicitation import wording_of
 from lmdiag.evaluation import Measures
@@ -108,8 +109,9 @@ if TYPE_CHECKING:
     Analysable: TypeAlias = Run | DataFrame | str | Path | Predictions
 
 __all__ = [
-    "Comparisons", "LanguageModel", "Measures", "Runs", "TaskPredictions", "analyse", "cloze",
-    "compare", "fit", "load_model", "load_multiverse", "load_run", "load_stimuli", "measure", "run",
+    "Comparisons", "LanguageModel", "Measures", "Runs", "TaskPredictions", "analyse", "check",
+    "cloze", "compare", "fit", "load_model", "load_multiverse", "load_run", "load_stimuli",
+    "measure", "run",
 ]  # fmt: skip
 
 load_stimuli = stimuli.load

@@ -88,8 +88,8 @@ class HumanTable:
         self.notes = notes
         self._texts: dict[str, Series[str]] = {}
 
-    def reads(self) -> tuple[str, ...]:
-        """Returns the first word in its text with its response, and what columns are used for."""
+    def uses(self) -> dict[str, str]:
+        """Returns what each column is used for, those that are used first."""
         from lmdiag.analysis.regression import names_in
 
         how = self.procedure
@@ -100,17 +100,23 @@ class HumanTable:
             dict.fromkeys(names_in(how.formula or " + ".join(how.predictors)), "predictor") | uses
         )
         used = {name: use for name, use in uses.items() if name and name in self.frame}
-        others = {str(x): "not used" for x in self.frame if x and x not in used}
+        return used | {str(x): "not used" for x in self.frame if x and x not in used}
+
+    def reads(self) -> tuple[str, ...]:
+        """Returns the first word in its text with its response, and what columns are used for."""
+        how = self.procedure
+        uses = self.uses()
+        used = {name for name, use in uses.items() if use != "not used"}
         value = f"{how.response} {self.texts(how.response)[0]}" if how.response in used else ""
-        if not {how.word, how.text, how.position} <= {*used}:
-            return read_lines([], value or f"{len(self.frame):,} rows", used | others)
+        if not {how.word, how.text, how.position} <= used:
+            return read_lines([], value or f"{len(self.frame):,} rows", uses)
         of_text = np.flatnonzero(self.words["text"] == self.places["text"].iloc[0])
         rows = self.first_rows[of_text[of_text >= self.word[0]]]
         first, *following = self.texts(how.word)[rows[:9]]
         text, _ = running.joined_words([first, *following])
         line = f"[{first}]{text[len(first) :]}{' ...' if len(rows) > 9 else ''}"
         name = f"{how.text} {self.texts(how.text)[0]}, {how.position} {self.texts(how.position)[0]}"
-        return read_lines([name, value], line, used | others)
+        return read_lines([name, value], line, uses)
 
     def fingerprint(self) -> str:
         """Returns eight hexadecimal digits that identify the content."""

@@ -35,7 +35,7 @@ from lmdiag.table_files import MEMORY, Table, read_memory
 from lmdiag.text import suggest
 from lmdiag.types import AS_IT_IS, BadInput, TableKeywords, TableOptions
 
-__all__ = ["VERBS", "Stimuli", "is_data", "load", "load_verbs", "saved_rows", "tasks"]
+__all__ = ["VERBS", "Stimuli", "is_data", "is_suite", "load", "load_verbs", "saved_rows", "tasks"]
 
 
 def tasks(data: Any, *, revision: str | None = None) -> list[str]:
@@ -54,7 +54,7 @@ def saved_rows(data: Any, task: str, folder: Path) -> Path:
     """
     if Path(task).name != task:
         raise BadInput(f"--tasks {task!r} is the name of the rows, and of their file: leave out /")
-    if _is_suite(data):
+    if is_suite(data):
         suffix = ".json"
         content = json.dumps(data, indent=1)
     else:
@@ -70,7 +70,8 @@ def saved_rows(data: Any, task: str, folder: Path) -> Path:
     return file
 
 
-def _is_suite(data: Any) -> bool:
+def is_suite(data: Any) -> bool:
+    """Returns whether rows in memory are a test suite."""
     return isinstance(data, Mapping) and {"items", "predictions"} <= data.keys()
 
 
@@ -144,7 +145,7 @@ def load(
         source = MEMORY
         task = task or MEMORY
         commit = None
-        table = suite_rows(data, MEMORY, task) if _is_suite(data) else read_memory(data)
+        table = suite_rows(data, MEMORY, task) if is_suite(data) else read_memory(data)
         responses = responses or are_responses(table, options)
     if responses:
         return _stimuli(response_rows(table, options), task, source, commit, chosen)

@@ -12,7 +12,7 @@ from lmdiag.stimuli.kinds import FEW_ROWS, MOST_LABELS, ValueKind, values_of
 from lmdiag.stimuli.names import named
 from lmdiag.stimuli.table import GAP
 from lmdiag.text import folded
-from lmdiag.types import TableOptions
+from lmdiag.types import Options
 
 has_letters = re.compile(r"[^\W\d]").search
 """Finds a letter."""
@@ -141,7 +141,7 @@ def named_options(columns: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"{name}={column}" for name, column in columns.items() if name != column)
 
 
-def as_typed(options: TableOptions) -> str:
+def as_typed(options: Options) -> str:
     """Returns options as they are typed, those that make rows first."""
     fields = ("columns", "wide", "split", "critical")
     given = options.stored()

@@ -18,7 +18,7 @@ from lmdiag.stimuli.names import named
 from lmdiag.stimuli.other_rows import naming_option, responses
 from lmdiag.stimuli.reading import first_steps, refuse_options
 from lmdiag.stimuli.response_columns import amount_column
-from lmdiag.stimuli.table import check
+from lmdiag.stimuli.table import check_values
 from lmdiag.table_files import ROW_NAMES, Problems, Table, as_numbers, name_texts, written_text
 from lmdiag.text import first_few, folded, plain_response, shortened
 from lmdiag.types import SHARE_ROUNDING, BadInput, TableOptions
@@ -256,7 +256,7 @@ def _check(table: Table, rows: DataFrame) -> None:
     columns = rows.to_dict("list")
     columns["id"] = [*map(str, rows.index)]  # a row of a wide table is several here
     problems = Problems()
-    check(columns, table.of_rows_at(rows.index), problems)
+    check_values(columns, table.of_rows_at(rows.index), problems)
     problems.refuse()
 
 

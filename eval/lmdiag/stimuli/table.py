@@ -97,7 +97,7 @@ def checked(table: Table, task: str) -> dict[str, list[Any]]:
     """Returns the converted columns of a table; all problems of its values are one `BadInput`."""
     problems = Problems()
     columns = converted(table, task, problems)
-    check(columns, table, problems)
+    check_values(columns, table, problems)
     if task not in diagnostics.built_in() and table.form in ("", "sentences"):
         _refuse_near_levels(columns, table, problems)
     problems.refuse()
@@ -230,7 +230,7 @@ def _words(value: Any) -> list[str]:
     return [word.strip() for word in value.split("|")]
 
 
-def check(columns: Mapping[str, Sequence[Any]], table: Table, problems: Problems) -> None:
+def check_values(columns: Mapping[str, Sequence[Any]], table: Table, problems: Problems) -> None:
     """Adds the first row that breaks a rule in each of the converted columns to the problems."""
     for name in diagnostics.get("", table.form).core_columns:
         if name not in _RULES_OF or name not in columns:
