@@ -4,6 +4,7 @@ import inspect
 import json
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import fields
 from types import SimpleNamespace
 
@@ -405,3 +406,49 @@ def test_rows_in_memory_are_run_as_those_of_their_file(root, tmp_path):
         with pytest.raises(BadInput, match=told):
             lmdiag.run("demo:causal", frame, tasks=name, output=tmp_path / "refused")
     assert not (tmp_path / "refused").exists()
+
+
+STEMS = [
+    f"{name} is a" for name in ("A robin", "A trout", "A daisy", "An oak", "A hammer", "A pea")
+]
+MEASURED = DataFrame(
+    {"text": n, "position": p, "word": word, "rt": 300 + 7 * len(word) + n}
+    for n, stem in enumerate(STEMS)
+    for p, word in enumerate(stem.split(), start=1)
+)
+CALLS = {
+    "run": lambda **how: lmdiag.run(
+        "demo:causal", [{"context": stem, "target": "bird"} for stem in STEMS], **how
+    ),
+    "cloze": lambda **how: lmdiag.cloze(
+        DataFrame({"context": STEMS, "response": "bird"}), models="demo:causal", **how
+    ),
+    "fit": lambda **how: lmdiag.fit(
+        MEASURED, models="demo:causal", response="rt", controls=["length"], lags=0, **how
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_function_is_told_of_progress_and_may_stop_what_then_goes_on(name, tmp_path):
+    def told(folder, stop=None):
+        """What it is told, and the tables, of a call that may be stopped."""
+        calls = []
+
+        def tell(done, total):
+            calls.append((done, total))
+            if done == stop:
+                raise InterruptedError
+
+        with pytest.raises(InterruptedError) if stop else nullcontext():
+            made = CALLS[name](output=folder, batch_size=2, on_progress=tell)
+            return calls, made.to_frame().drop(columns="commit", errors="ignore")
+        return calls, None
+
+    whole, expected = told(tmp_path / "whole")
+    assert (whole[0], whole[-1]) == ((0, 6), (6, 6))
+    stopped, _ = told(tmp_path / "parts", stop=4)
+    assert stopped[-1] == (4, 6)
+    rest, frame = told(tmp_path / "parts")
+    assert 0 < rest[0][0] <= 4  # a batch that was not finished is asked again
+    assert_frame_equal(frame, expected)

@@ -72,14 +72,16 @@ LOADED = {*LoadOptions.__dataclass_fields__} - {"layer"}
 """Options of `load_model`, where functions take models that are loaded."""
 EACH = {"model", "models", "revision", "name"}
 """Options of commands that have a value for each model."""
+CALLED = {"on_progress"}
+"""Functions that functions take, for which commands have a bar."""
 
 
 @pytest.mark.parametrize(
     ("command", "function", "of_command", "of_function"),
     [
-        (run_command, lmdiag.run, {"as_json"}, {"device", "layer"}),
-        (fit_command, lmdiag.fit, SHOWN | LOADED | {"residuals"}, set()),
-        (cloze_command, lmdiag.cloze, SHOWN | LOADED, set()),
+        (run_command, lmdiag.run, {"as_json"}, {"device", "layer"} | CALLED),
+        (fit_command, lmdiag.fit, SHOWN | LOADED | {"residuals"}, CALLED),
+        (cloze_command, lmdiag.cloze, SHOWN | LOADED, CALLED),
         (compare_command, lmdiag.compare, SHOWN | {"data", "fail_on_loss"}, set()),
         (analyse_command, lmdiag.analyse, SHOWN | {"data"}, set()),
     ],

@@ -94,6 +94,7 @@ from lmdiag.types import (
     DesignOptions,
     FactorKeywords,
     FactorOptions,
+    OnProgress,
     ReadingKeywords,
     TableKeywords,
     TableOptions,
@@ -166,6 +167,7 @@ class RunKeywords(
     k: Sequence[int]
     threshold: float
     name: str | None
+    on_progress: OnProgress | None
 
 
 class LayeredRunKeywords(RunKeywords, LayerKeywords, total=False):
@@ -434,6 +436,7 @@ def fit(
     models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel] = (),
     surprisal: str | Sequence[str] = (),
     profile: str | None = None,
+    on_progress: OnProgress | None = None,
     **procedure: Unpack[FitKeywords],
 ) -> HumanFit:
     """Fits human measures with and without surprisals (docs/specification.md, section 10).
@@ -445,6 +448,8 @@ def fit(
         surprisal: columns of the table, or files, with surprisals that were made elsewhere; without
             models, its column `surprisal` if none is named.
         profile: a published procedure, of `lmdiag.analysis.procedures.PROFILES`.
+        on_progress: is called with the numbers of contexts or sentences that are answered and of
+            all, for each model. What it raises ends the call; with `output`, it can be resumed.
         procedure: fields of `lmdiag.analysis.procedures.Procedure`, e.g. response="time", and how
             the table is read, fields of `lmdiag.types.TableOptions`, e.g. columns={"word": "ia"}.
 
@@ -486,6 +491,7 @@ def fit(
     for model in _loaded(models):
         how: dict[str, Any] = {"output": asking.output, "batch_size": asking.batch_size}
         how |= {"label": None if asking.quiet else model.info.id, "layers": layers}
+        how["on_progress"] = on_progress
         with model.lock:
             of_model = ask_about_words(model.model, model.options, table, **how)
         answers += [source for source, _ in of_model]
@@ -506,6 +512,7 @@ def cloze(
     *,
     models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel],
     response: str = "",
+    on_progress: OnProgress | None = None,
     **reading: Unpack[ClozeKeywords],
 ) -> ClozeNorms:
     """Runs models on the words that people gave at blanks (specification, section 4).
@@ -516,6 +523,8 @@ def cloze(
         models: models that are asked, in order; those that are named are asked in unit word, and
             after several layers in unit token.
         response: column of the responses or words; "" for `response`, `word` or `target`.
+        on_progress: is called with the numbers of contexts or sentences that are answered and of
+            all, for each model. What it raises ends the run; the same call resumes it.
         reading: how the table is read, fields of `lmdiag.types.TableOptions`, e.g. filter, and
             keep_case.
 
@@ -542,7 +551,7 @@ def cloze(
     source = responses if isinstance(responses, DataFrame) else str(responses)
     inputs = load_inputs(source, Protocol(tasks=()), table=table, responses=True)
     inputs = _with_saved_rows(inputs, source, recording.output)
-    how = RunOptions(**vars(recording))
+    how = RunOptions(on_progress=on_progress, **vars(recording))
     runs: list[Run] = []
     for model in _loaded(models, unit="token" if layers else "word"):
         name, options, asked = model.info.id, model.options, inputs.asked_by(model.options)
@@ -588,6 +597,7 @@ def run(
     k: Sequence[int] = (1, 5),
     threshold: float = 0.01,
     name: str | None = None,
+    on_progress: OnProgress | None = None,
     **options: Any,
 ) -> Run | Runs:
     """Runs models as `lmdiag run` does, without its tables and page; returns the finished run.
@@ -603,6 +613,8 @@ def run(
         k: ranks at which accuracy is measured.
         threshold: smallest difference in probability that counts for sensitivity@threshold.
         name: what to call the model in its folder and in tables; None for its id.
+        on_progress: is called with the numbers of contexts or sentences that are answered and of
+            all, for each model. What it raises ends the run; the same call resumes it.
         options: those below; fields of `lmdiag.types.FactorOptions`, the design of own data, which
             is stored with the run; of `lmdiag.models.LoadOptions`, e.g. dtype, unit, bos, chat; and
             of `lmdiag.types.TableOptions`, how a table of own rows is read.
@@ -632,7 +644,7 @@ def run(
     rows = taken(DataOptions, options)
     layers = taken(LayerOptions, options).layers
     design = DesignOptions(**taken(FactorOptions, options).stored())
-    how = RunOptions(name=name, **vars(taken(Running, options)))
+    how = RunOptions(name=name, on_progress=on_progress, **vars(taken(Running, options)))
     table = taken(TableOptions, options)
     load_options = LoadOptions.from_keywords(options)
     protocol = Protocol(

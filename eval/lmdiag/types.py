@@ -6,7 +6,7 @@ Log-probabilities are natural logarithms (nats) everywhere; surprisal in bits is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Literal, NamedTuple, Self, TypedDict, get_type_hints
@@ -379,6 +379,10 @@ class TableKeywords(ReadingKeywords, total=False):
 
 AS_IT_IS = TableOptions()
 """A table whose columns have the names of the specification."""
+
+OnProgress = Callable[[float, int], object]
+"""Called with the numbers of contexts or sentences that are answered and of all. What it raises
+ends the run; answers so far are kept, and the same call resumes it."""
 
 Coding = Literal["sum", "treatment", "difference"]
 """Contrasts of a factor: levels against their mean, against the first, or each against the one

@@ -21,7 +21,7 @@ from lmdiag.protocol import Predictions
 from lmdiag.questions import Setting, distinct_questions, to_predictions
 from lmdiag.runs.processes import Processes
 from lmdiag.text import first_few, visible
-from lmdiag.types import Kind, Question, Sentence
+from lmdiag.types import Kind, OnProgress, Question, Sentence
 
 if TYPE_CHECKING:
     from lmdiag.models import Model
@@ -98,6 +98,7 @@ def ask(
     journal: Journal | None = None,
     processes: Processes | None = None,
     label: str | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[Any]:
     """Returns the answers to all questions, in their order; [] on all processes but the first.
 
@@ -113,6 +114,7 @@ def ask(
         journal: saves finished batches, and has answers of earlier runs; None to keep nothing.
         processes: the processes that share the work; None for this one alone.
         label: name of the model in the progress bar; None for no bar.
+        on_progress: see `OnProgress`.
 
     Raises:
         BadInput: the model cannot answer (a context is too long, NaN in its logits); raised on
@@ -134,7 +136,8 @@ def ask(
     reached = [*accumulate(map(len, batches), initial=len(questions) - sum(map(len, batches)))]
     unit = "sentences" if questions and isinstance(questions[0], Sentence) else "contexts"
     asked: dict[str, Any] = {}
-    with show_progress(len(questions), reached[0], label, unit=unit) as show:
+    with show_progress(len(questions), reached[0], label, unit=unit, also=on_progress) as show:
+        show(reached[0])
         with processes.shared_errors():
             for number in range(rank, len(batches), step):
                 batch = batches[number]
@@ -177,6 +180,7 @@ def show_progress(
     label: str | None = "",
     *,
     unit: str = "contexts",
+    also: OnProgress | None = None,
 ) -> Iterator[Callable[[float], None]]:
     """Shows a bar on a terminal (standard error) or in a notebook; nothing in the log of a job.
 
@@ -185,6 +189,7 @@ def show_progress(
         done: contexts that an earlier, interrupted run had saved.
         label: printed in front, e.g. the name of the model; None to show nothing at all.
         unit: what is counted, "contexts" or "sentences".
+        also: is told the same.
 
     Yields:
         a function that takes the number of contexts that are saved now.
@@ -204,6 +209,8 @@ def show_progress(
         def update(now: float) -> None:
             rate = (now - done) / max(time.monotonic() - started, 1e-9)
             bar.update(task, completed=now, rate=f"{rate:.1f} {unit}/s")
+            if also:
+                also(now, total)
 
         yield update
 

@@ -34,7 +34,7 @@ from lmdiag.runs.asking import (
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
 from lmdiag.text import as_parameters, change_texts
-from lmdiag.types import FOUND_DESIGN
+from lmdiag.types import FOUND_DESIGN, OnProgress
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
@@ -49,9 +49,11 @@ class RunOptions(Running):
 
     Attributes:
         name: what to call the model in its folder and in tables; None for its id
+        on_progress: see `lmdiag.types.OnProgress`
     """
 
     name: str | None = None
+    on_progress: OnProgress | None = None
 
 
 def run_model(
@@ -241,7 +243,7 @@ def _ask(
         return predict(
             model, inputs.settings, top=inputs.top, batch_size=run_options.batch_size,
             journal=journal if processes.first or not processes.together else None,
-            processes=processes, label=label,
+            processes=processes, label=label, on_progress=run_options.on_progress,
         )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ from lmdiag.stimuli.other_rows import columns_of_words, is_one_text, naming_opti
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.table import text_problem
 from lmdiag.table_files import MISSING, Table, as_frame
-from lmdiag.types import AS_IT_IS, BadInput, Sentence, SentenceAnswer, TableOptions
+from lmdiag.types import AS_IT_IS, BadInput, OnProgress, Sentence, SentenceAnswer, TableOptions
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
@@ -139,6 +139,7 @@ def ask_about_words(
     output: Path | None = None,
     batch_size: int | None = None,
     label: str | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[tuple[SurprisalSource, LoadOptions]]:
     """Returns the surprisals of the words of a table, in the units of the procedure.
 
@@ -156,7 +157,7 @@ def ask_about_words(
     facts = [options.unit, str(options.bos), str(options.pll), *columns[1:], *texts.values()]
     facts += [str(all_cuts)] if all_cuts else []
     how: dict[str, Any] = {"entropy": ENTROPY in columns, "batch_size": batch_size, "label": label}
-    how["cuts"] = cuts
+    how |= {"cuts": cuts, "on_progress": on_progress}
     after: Sequence[int | None] = [None]
     with kept_answers(output, info, "words", facts) as journal:
         if layers:
