@@ -369,11 +369,6 @@ PROPOSED = {
             f"{i},{k + 1},{(i + k) % 6},{400 + (i * k) % 97}\n"
             for i in range(8) for k in range(6)),
         "for `lmdiag analyse`, with --response amount"),
-    "a verb of each kind": (
-        "dataset,item_id,prefix,verb_odd,verb_fit,rest\n" + "".join(
-            f"x,{i},The pilot {i} often,tried{i % 9},flew{i % 8},the plane {i} again.\n"
-            for i in range(20)),
-        "--columns item=item_id context=prefix right_context=rest --wide verb_odd verb_fit"),
     "one of the words of a text": (
         "kind,form,prefix,verdict\n" + "".join(
             f"x{i % 5},{form}{i},The dog {i} and the cat,{form == 'runs'}\n"
@@ -807,10 +802,7 @@ def test_words_beside_their_sentences_are_not_read_as_sentences(tmp_path, comman
     assert read_texts(path).texts == [*reversed(SENTENCES)]
 
 
-def test_words_without_positions_and_parts_of_sentences_are_named(tmp_path):
-    words = pd.DataFrame({"word": WORDS_OF, "rt": range(8)})
-    with pytest.raises(BadInput, match="a row per word without its position, which no command"):
-        stimuli.load(words)
+def test_parts_of_sentences_are_named(tmp_path):
     parts = ["The baker", "saw the dog", "in the garden."] * 2
     rows = {"item": [1, 1, 1, 2, 2, 2], "region": [1, 2, 3] * 2, "content": parts}
     with pytest.raises(BadInput, match="a row per region of a sentence, which no command reads"):

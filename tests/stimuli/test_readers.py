@@ -638,8 +638,10 @@ def test_what_a_table_without_sentences_may_have(columns, expected):
 
 def test_sentences_beside_questions_and_with_joined_words_are_not_passed_over():
     texts = [f"The_dog{n}_sat." for n in range(16)]
-    with pytest.raises(BadInput, match="_ stands between words in every sentence"):
+    with pytest.raises(BadInput, match="--columns sentence=sentence reads them as they are"):
         stimuli.load({"sentence": texts})
+    with pytest.raises(BadInput, match="_ stands between words in every sentence"):
+        stimuli.load({"sentence": texts}, columns={"sentence": "sentence"})
     questions = [f"Did dog {n} sit here?" for n in range(16)]
     rows = {"sentence": [text.replace("_", " ") for text in texts], "context": questions}
     assert design_of(stimuli.load(rows)).texts == ["sentence"]

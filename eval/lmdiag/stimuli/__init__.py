@@ -25,8 +25,8 @@ from lmdiag import diagnostics
 from lmdiag.files import write_atomically
 from lmdiag.keywords import RowKeywords, RowOptions, check_names, taken, with_fields
 from lmdiag.stimuli.dataset import VERBS, find, read_file
-from lmdiag.stimuli.proposals import UnknownLayout
-from lmdiag.stimuli.published import suite_rows
+from lmdiag.stimuli.proposals import UnknownLayout, check_layout
+from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_rows, suite_rows
 from lmdiag.stimuli.reading import read_items
 from lmdiag.stimuli.responses import are_responses, response_rows
 from lmdiag.stimuli.rows import Stimuli, sample
@@ -147,12 +147,16 @@ def load(
         commit = None
         table = suite_rows(data, MEMORY, task) if is_suite(data) else read_memory(data)
         responses = responses or are_responses(table, options)
+    if task in EXTENDED_SETS and {*table.columns} == {TEXT}:
+        table = extended_rows(table, task)
     if responses:
         return _stimuli(response_rows(table, options), task, source, commit, chosen)
 
     def read(further: TableOptions) -> Stimuli:
         reading = options.with_further(further)
-        rows = read_items(table, task, reading, allow_duplicates=chosen.allow_duplicates)
+        rows = read_items(
+            table, task, reading, check=check_layout, allow_duplicates=chosen.allow_duplicates
+        )
         return _stimuli(rows, task, source, commit, chosen)
 
     try:

@@ -41,8 +41,6 @@ _WORDS_OF: Mapping[ValueKind, str] = {
 _NAMES = ITEM_COLUMNS | ANALYSED_COLUMNS | {"condition", "text", "position", "word"}
 _NAMES |= {"participant", "response", "count", "cloze"}
 _GAP = re.compile(GAP, re.IGNORECASE).search
-# words of a sentence with another character between them than a blank, as The_dog_sat.
-_DIVIDED = re.compile(r"[^\W_]+([*/_^~#|][^\W_]+){2,}[.!?]").fullmatch
 _REGION = re.compile(r"regions?([1-9]\d{0,3})").fullmatch
 
 # words of values that may be texts though they repeat across items, as those of templates
@@ -173,8 +171,7 @@ class _Fitting:
         if name == "context" and kind == "question" and "target" not in self.names:
             return False
         if name in ("context", "sentence"):
-            is_divided = kind == "word" and any(map(_DIVIDED, self.values(column).levels))
-            return kind in ("text", "question") or is_divided
+            return kind in ("text", "question")
         if name == "target" and kind == "label" and not self._may_be_asked(column):
             return False
         if name in ("target", "right_context", *PAIR) or name.startswith("region_"):
@@ -245,23 +242,13 @@ def _given_names(table: Table, text: str) -> dict[str, str]:
         raise BadInput(f"--columns {text!r}: a range is for region=FIRST..LAST")
     if field != "region":
         return {field: ends[0]}
-    # the columns between them of the same name but for its number, and words such as "that", or all
+    # the columns between them of the same name but for its number, or all
     columns = [*table.columns]
     first, last = sorted((columns.index(ends[0]), columns.index(ends[-1])))
     stems = {re.sub(r"\d+", "", end) for end in ends}
     inside = columns[first : last + 1]
-    regions = [
-        name
-        for name in inside
-        if len(stems) > 1 or re.sub(r"\d+", "", name) in stems or _is_word_between(table, name)
-    ]
+    regions = [name for name in inside if len(stems) > 1 or re.sub(r"\d+", "", name) in stems]
     return {f"region_{number}": column for number, column in enumerate(regions, start=1)}
-
-
-def _is_word_between(table: Table, name: str) -> bool:
-    """Whether a column without a number in its name has words."""
-    levels = values_of(table.columns[name]).levels
-    return not re.search(r"\d", name) and any(any(map(str.isalpha, level)) for level in levels)
 
 
 def _refuse_second_column(given: Mapping[str, str], chosen: Mapping[str, str]) -> None:

@@ -393,7 +393,7 @@ class _Finder:
         factors = [name for name in found if name not in lists]
         kept = []
         for name in found:
-            others = [x for x in (*factors, *self._many()) if x != name]
+            others = [x for x in factors if x != name]
             if name in lists and self._rotates(name, others):
                 self.reasons[name] = "not a condition (list: has each condition once per item)"
                 continue
@@ -406,14 +406,6 @@ class _Finder:
                 if name in rotating[other] and not {name, other} & {*lists}:
                     self.alike = [*dict.fromkeys((*self.alike, name, other))]
         return [name for name in kept if name not in self.alike]
-
-    def _many(self) -> list[str]:
-        """Columns of conditions with more levels than are found."""
-        return [
-            name
-            for name, values in self.columns.items()
-            if len(values.levels) > MOST_LABELS and folded(name).startswith("cond")
-        ]
 
     def _without_followers(self, found: Sequence[str]) -> list[str]:
         """The columns but those whose level is known from others.

@@ -19,7 +19,7 @@ from lmdiag.stimuli.column_warnings import warnings_of, why_no_conditions
 from lmdiag.stimuli.conditions import NO_CONDITIONS, Uses, uses_of
 from lmdiag.stimuli.contrasts import comparing_options
 from lmdiag.stimuli.critical import critical_lines, critical_uses
-from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, overlap, values_of, words_of
+from lmdiag.stimuli.kinds import MOST_LABELS, values_of
 from lmdiag.stimuli.levels import joined_names
 from lmdiag.stimuli.names import TEXT_COLUMNS
 from lmdiag.stimuli.names import named as named_columns
@@ -368,18 +368,7 @@ class _Found:
         divider = self._divider(cells, texts) if is_often else ""
         if divider:
             what = f"choose rows by --filter {divider}=VALUE, else their mean is analysed"
-            if self._are_unrelated(np.flatnonzero(cells == cells[row])):
-                anew = f"if item numbers begin anew at each {divider}, give --item {divider} item"
-                what = f"{anew}; {what}"
         yield f"{has}{more}: {what}"
-
-    def _are_unrelated(self, rows: Codes) -> bool:
-        """Whether the first of some rows and the next other text have few words in common."""
-        texts = self.uses.rows.texts
-        if texts is None:
-            return False
-        first, second = [*map(words_of, texts.iloc[rows].unique())][:2]
-        return overlap(first, second) < RELATED
 
     def _cell_at(self, row: int) -> tuple[str, ...]:
         """The item and the levels of the conditions in a row."""

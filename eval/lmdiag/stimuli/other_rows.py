@@ -11,7 +11,7 @@ from lmdiag.stimuli.kinds import MOST_LABELS
 from lmdiag.stimuli.layouts import TableLayout, as_typed, named_options
 from lmdiag.stimuli.names import is_named, is_outcome, named
 from lmdiag.stimuli.response_columns import response_columns
-from lmdiag.stimuli.word_rows import are_running, may_be_response, word_rows, words_in
+from lmdiag.stimuli.word_rows import may_be_response, word_rows
 from lmdiag.text import folded
 from lmdiag.types import TableOptions
 
@@ -82,7 +82,6 @@ def other_rows(layout: TableLayout) -> OtherRows | None:
     return (
         words_of_texts(layout)
         or responses(layout)
-        or _words_alone(layout)
         or _word_list(layout)
         or numbers
         or _pieces(layout)
@@ -110,14 +109,6 @@ def responses(layout: TableLayout) -> OtherRows | None:
     return (
         OtherRows("cloze", "responses of people", found.columns, wide=found.wide) if found else None
     )
-
-
-def _words_alone(layout: TableLayout) -> OtherRows | None:
-    """A row per word in the order of a text, without a column of positions."""
-    words = [name for name in words_in(layout) if are_running(layout.texts(name))]
-    what = "a row per word without its position"
-    remedy = "number the words of each text in a column position"
-    return OtherRows("", what, {"word": words[0]}, remedy=remedy) if words else None
 
 
 def _pieces(layout: TableLayout) -> OtherRows | None:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 _PARTS = {"number", "start", "surprisal", "state"}  # of a text, as lmdiag writes them
 _SHORT = 3  # letters of articles and prepositions
 _SAMPLE = 60  # rows whose texts are compared
-_MARGIN = 0.2  # how much more alike endings are to each other than to what precedes them
 _FIRST_COLUMNS = 12  # columns whose texts are compared with those of all others
 _GAP = re.compile(GAP, re.IGNORECASE).search
 
@@ -280,7 +279,7 @@ class _Proposals(TableLayout):
             yield self._of_alternatives(parts, places, item)
             return
         regions = parts or self._numbered()
-        if regions and self._differ(regions):
+        if regions:
             columns = (*named_options(item), f"region={regions[0]}..{regions[-1]}")
             yield TableOptions(columns=columns)
             return
@@ -306,16 +305,12 @@ class _Proposals(TableLayout):
     def _alternatives(self) -> list[list[str]]:
         """The columns with words or texts of several conditions at each place of a sentence.
 
-        Names say so, or neighbouring columns have the same words in other rows, or their forms, or
-        single words and names that begin alike, where each row is an item.
+        Names say so, or neighbouring columns have the same words in other rows, or their forms.
         """
         kinds = ("word", "label", "text")
         names = [x for x in self.values if self.kinds[x] in kinds and x != self.item]
         pairs = [pair for pair in combinations(names, 2) if name_conditions(*pair)]
         pairs += [pair for pair in pairwise(names) if self._are_exchanged(*pair)]
-        if not self.item or len(self.values[self.item].levels) == self.n_rows:
-            words = [name for name in names if self.kinds[name] == "word"]
-            pairs += [pair for pair in pairwise(words) if _begin_alike(*pair)]
         places: list[set[str]] = []
         for pair in pairs:
             place = {*pair}.union(*(other for other in places if not other.isdisjoint(pair)))
@@ -381,14 +376,6 @@ class _Proposals(TableLayout):
             else:
                 yield TableOptions(columns=named_options({**columns, "target": names[0]}))
 
-    def _differ(self, regions: Sequence[str]) -> bool:
-        """Whether parts of sentences differ between the rows of an item, if it has several."""
-        has_rows = self.item and 2 * len(self.values[self.item].levels) <= self.n_rows
-        if not has_rows:
-            return True
-        items = self.values[self.item]
-        return any(self.values[name].differs_within(items) for name in regions)
-
     def _may_follow(self, context: str) -> bool:
         """Whether words may follow a column of contexts."""
         if len(self.words) > 1:
@@ -427,9 +414,6 @@ class _Proposals(TableLayout):
             raise BadInput(f"{both} are several contexts and targets in a row: {remedy}")
         readings = []
         critical = self._critical(related) if related else ""
-        if context := self._context_of(related):
-            others = [name for name in related if name != context]
-            yield self._wide(others, {**item, "context": context})
         if pair:
             columns = {**item, **dict(zip(PAIR, pair, strict=True))}
             readings.append(TableOptions(columns=named_options(columns)))
@@ -483,16 +467,6 @@ class _Proposals(TableLayout):
         firsts = [x for x in sentences if x in names] or names
         firsts = [x for x in firsts if 2 * self.values[x].n_filled > self.n_rows] or firsts
         return max(map(related, firsts[:_FIRST_COLUMNS]), key=len, default=[])
-
-    def _context_of(self, related: Sequence[str]) -> str:
-        """The first of three or more columns, where the others are much more like each other."""
-        if len(related) < 3:
-            return ""
-        context, *others = sorted(related, key=[*self.values].index)
-        words = {name: [*map(words_of, self.texts(name, _SAMPLE))] for name in related}
-        within = min(_shared(words[a], words[b]) for a, b in pairwise(others))
-        across = max(_shared(words[context], words[other]) for other in others)
-        return context if within > across + _MARGIN else ""
 
     def _critical(self, texts: Sequence[str]) -> str:
         """The column that has the position or the word of the critical word in all texts."""
@@ -578,12 +552,6 @@ class _Proposals(TableLayout):
             if 0 < len(kept) < n:
                 return (f"{name}={','.join(kept)}",)
         return ()
-
-
-def _begin_alike(first: str, second: str) -> bool:
-    """Whether two names have the same first part, as verb_possible and verb_impossible."""
-    parts = [re.split(r"[\W_]+", name)[0] for name in (first, second)]
-    return parts[0] == parts[1] != first
 
 
 def _shared(first: Sequence[frozenset[str]], second: Sequence[frozenset[str]]) -> float:

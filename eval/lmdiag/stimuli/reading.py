@@ -13,7 +13,7 @@ steps; those on words, responses and tables of items take the first three, which
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,8 +27,6 @@ from lmdiag.stimuli.filters import Condition
 from lmdiag.stimuli.forms import in_form
 from lmdiag.stimuli.kinds import RELATED, Distinct, shared_words, values_of
 from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, named
-from lmdiag.stimuli.proposals import check_layout
-from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_rows
 from lmdiag.stimuli.splits import parts_of
 from lmdiag.table_files import (
     ROW_NAMES,
@@ -58,24 +56,30 @@ _OF_ITEMS |= dict.fromkeys(("good", "contrast"), "pairs of items")
 _OF_ITEMS["keep_case"] = "responses of people"
 
 
-def read_items(table: Table, task: str, options: TableOptions, *, allow_duplicates: bool) -> Table:
+def read_items(
+    table: Table, task: str, options: TableOptions, *,
+    check: Callable[[Table], None], allow_duplicates: bool,
+) -> Table:  # fmt: skip
     """Returns the rows of a task after all steps: a row per text, with its form.
+
+    Args:
+        check: raises an error for a table whose layout is not known, before and after its form is.
 
     `BadInput`, beside those of the steps: the table lacks texts, or columns of the diagnostic that
     the task is named after; options for data that are not the user's own.
     """
     is_own = task not in diagnostics.built_in()
-    if task in EXTENDED_SETS and {*table.columns} == {TEXT}:
-        table = extended_rows(table, task)
     if is_own and not table.form:
-        table = first_steps(table, options, ITEM_COLUMNS, allow_duplicates=allow_duplicates)
+        table = first_steps(
+            table, options, ITEM_COLUMNS, allow_duplicates=allow_duplicates, check=check
+        )
     elif options != AS_IT_IS:
         option = next(iter(options.stored()))
         what = f"--{option.replace('_', '-')} is for tables of your own"
         raise BadInput(f"{what}, and {table.name} is none")
     table = in_form(table, task, options)
     if is_own:
-        check_layout(table)
+        check(table)
         table = _with_item(table)
     if missing := diagnostics.get(task).missing_columns(table.columns):
         reason = f"is missing, which the diagnostic {task} has: give rows of your own another name"
@@ -165,6 +169,7 @@ def first_steps(
     known: Collection[str],
     *,
     allow_duplicates: bool | None = None,
+    check: Callable[[Table], None] | None = None,
     copies: bool = False,
     text: str = "",
 ) -> Table:
@@ -176,6 +181,7 @@ def first_steps(
         known: names of columns that a difference of spelling is read as.
         allow_duplicates: keep one of identical rows; None for tables in which rows may be identical
             and columns have nearly known names.
+        check: refuses a table of another layout, before rows that may be responses are judged.
         copies: see `name_columns`.
         text: column of the values of wide columns; "" for `target` beside contexts or sentences,
             `context` beside targets alone, and else `sentence`.
@@ -196,8 +202,8 @@ def first_steps(
                 table.column_of(name, option)
     problems.refuse()
     if allow_duplicates is not None:
-        if not (options.wide or options.critical):
-            check_layout(table)  # identical responses of people are not duplicates
+        if check and not (options.wide or options.critical):
+            check(table)  # identical responses of people are not duplicates
         with problems.kept():
             table = _without_repeated_rows(table, allowed=allow_duplicates)
     with problems.kept():

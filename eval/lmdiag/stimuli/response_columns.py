@@ -79,9 +79,7 @@ def _response(layout: TableLayout, context: str) -> str:
     """The column with the responses to contexts; "" for none."""
     words = [x for x in layout.values if layout.kinds[x] in ("word", "label", "list", "text")]
     words = [x for x in words if x not in (context, layout.item) and not is_named(x, "reader")]
-    words = [
-        x for x in words if x not in layout.of_readers and not _are_choices(layout, context, x)
-    ]
+    words = [x for x in words if x not in layout.of_readers]
     words = [x for x in words if any(map(has_letters, layout.values[x].sample[:_SAMPLE]))]
     known = named("response", words)
     readers = [layout.values[name] for name in named("reader", layout.values)]
@@ -96,12 +94,6 @@ def _response(layout: TableLayout, context: str) -> str:
     long = [x for x in words if has_readers or x in known]
     long = [x for x in long if layout.kinds[x] == "text" and _are_produced(layout, context, x)]
     return next(iter((*named("response", said), *long, *said)), "")
-
-
-def _are_choices(layout: TableLayout, context: str, name: str) -> bool:
-    """Whether a few labels are the answers to many contexts, as to which of two is chosen."""
-    n_contexts = len(layout.values[context].levels)
-    return layout.kinds[name] == "label" and 10 * len(layout.values[name].levels) <= n_contexts
 
 
 def _are_produced(layout: TableLayout, context: str, name: str) -> bool:

@@ -26,7 +26,6 @@ _MARK = re.compile(r"[.!?。！？][\"'”’»)]*\Z").search
 _MOST_WITH_BLANKS = 0.05  # of the words, where some are mistakes
 _LEAST_STEPS = 0.6  # of the steps from word to word that go up by one
 _MOST_RISES = 0.8  # of the steps from word to word of a response
-_SAMPLE = 2_000  # rows whose words are looked at
 _SAMPLE_ROWS = 20_000  # rows that decide first, whether columns are enough
 _MOST_TRIED = 24  # columns, those with the fewest values
 _MOST_PAIRED = 6  # columns of which two are tried together
@@ -47,18 +46,13 @@ class WordRows(NamedTuple):
 
 
 def word_rows(layout: TableLayout) -> WordRows | None:
-    """Returns the columns of a table with a row per word; None for other tables.
-
-    Of several positions, the first is taken at which most texts begin alike.
-    """
-    found = []
+    """Returns the columns of a table with a row per word; None for other tables."""
     for word in words_in(layout):
         for position in _positions(layout, word):
             texts = _texts(layout, word, position)
             if texts or (texts is not None and is_named(position, "position")):
-                found.append(WordRows(word, position, texts))
-    alike = (rows for rows in found if _begin_alike(layout.values, rows))
-    return next(alike, next(iter(found), None))
+                return WordRows(word, position, texts)
+    return None
 
 
 def words_in(layout: TableLayout) -> list[str]:
@@ -81,16 +75,6 @@ def _has_single_words(layout: TableLayout, name: str) -> bool:
         return False
     n_with_blanks = sum(bool(_BLANK(level)) for level in levels)
     return n_with_blanks <= _MOST_WITH_BLANKS * len(levels) and any(map(has_letters, levels))
-
-
-def are_running(words: Sequence[str]) -> bool:
-    """Returns whether words follow each other as in sentences: a capital comes after each end."""
-    pairs = [*itertools.pairwise(words[:_SAMPLE])]
-    after_end = [after for word, after in pairs if _MARK(word)]
-    n_capital = sum(after[:1].isupper() for after in after_end)
-    return (
-        bool(after_end) and 10 * n_capital >= 9 * len(after_end) and len(pairs) > 2 * len(after_end)
-    )
 
 
 def _positions(layout: TableLayout, word: str) -> Iterator[str]:
@@ -235,12 +219,6 @@ def _n_texts(
         most_runs = n_words / 2 if may_have_gaps else 1.5 * n_texts
         are_texts = begin_alike or n_runs <= most_runs
     return n_texts if are_texts else 0
-
-
-def _begin_alike(columns: Mapping[str, Distinct], rows: WordRows) -> bool:
-    """Whether most texts begin at the same position."""
-    found = _beginnings(columns, *rows)
-    return found is not None and 2 * max(found[2].values()) > found[2].total()
 
 
 def _beginnings(
