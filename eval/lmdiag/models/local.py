@@ -19,9 +19,9 @@ from lmdiag.models.forward.reader import Reader
 from lmdiag.models.loading.errors import is_out_of_memory, one_line_errors
 from lmdiag.models.loading.load import Parts, quiet
 from lmdiag.models.loading.options import LoadOptions
-from lmdiag.models.model import Model, facts_of_tokens
 from lmdiag.models.positions import longest_input
 from lmdiag.models.sentences import SentenceScorer
+from lmdiag.models.token_model import TokenModel, facts_of_tokens
 from lmdiag.models.tokens.encoders import question_encoder
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import Encoded, EncodedSentence
@@ -32,7 +32,7 @@ from lmdiag.types import Answer, BadInput, ModelInfo, Query, Question, Sentence,
 
 
 @dataclass(eq=False)
-class LocalModel(Model):
+class LocalModel(TokenModel):
     """A model with weights of transformers in this process.
 
     Attributes:
@@ -202,7 +202,7 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         n_layers=None if reader.layers is None else len(reader.layers),
         **facts_of_tokens(parts.tokenizer, encoder),
     )
-    model = LocalModel(info, options, parts.tokenizer, encoder, parts.warning, parts, reader)
+    model = LocalModel(info, options, parts.warning, parts.tokenizer, encoder, parts, reader)
     dtype = info.dtype if options.dtype == "auto" else options.dtype
     with quiet(), one_line_errors(model_id, dtype=dtype):
         choose_layout(reader, encoder)

@@ -1,47 +1,21 @@
-"""What every model has: texts become tokens, questions have keys, and runs record facts.
+"""What a run asks of a model: questions in, answers out, facts, and a key for each question.
 
-A subclass says how tokens are answered: `lmdiag.models.local` by weights in this process,
-`lmdiag.models.server.served` by requests. Another kind of model is a subclass of its own.
+How a model comes to its answers is up to its class: `lmdiag.models.token_model` has what models
+with a tokenizer share, whose weights are in this process (`lmdiag.models.local`) or behind a server
+(`lmdiag.models.server.served`). Another kind of model is a subclass of its own.
 """
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.models.tokens.encoders import CausalEncoder, QuestionEncoder
-from lmdiag.models.tokens.questions import EncodedQuestion
-from lmdiag.models.tokens.sentences import Encoded
-from lmdiag.models.tokens.spelling import folds_of
-from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
-from lmdiag.rules import Case, refusal
-from lmdiag.types import Answer, BadInput, ModelInfo, Question, Sentence, SentenceAnswer
+from lmdiag.types import Answer, ModelInfo, Question, Sentence, SentenceAnswer
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
-
     from lmdiag.models.loading.options import LoadOptions
-
-
-def facts_of_tokens(tokenizer: PreTrainedTokenizerFast, encoder: QuestionEncoder) -> dict[str, Any]:
-    """Returns the fields of `ModelInfo` that say how texts become tokens."""
-    folds = folds_of(tokenizer)
-    facts = {
-        "tokenizer": type(tokenizer).__name__,
-        "cased": "case" not in folds,
-        "folds": folds,
-        "max_length": encoder.limit,
-    }
-    if not isinstance(encoder, CausalEncoder):
-        return facts
-    return facts | {
-        "bos": encoder.reads_bos,
-        "sentence_bos": bool(encoder.sentences().opening),
-        "tokenizer_bos": bool(encoder.spelling.opening),
-    }
 
 
 @dataclass(eq=False)
@@ -53,29 +27,19 @@ class Model(ABC):
     Attributes:
         info: what a run records about the model.
         options: how it was loaded, and how it is asked.
-        tokenizer: turns texts into tokens.
-        encoder: turns questions and sentences into rows of tokens.
         warning: what looks wrong with its files; None for nothing.
         layers: after which it answers, ascending; None for the last one, whose answer is the
             ordinary one.
         prompt: text with `{context}` in it that stands around every context; "" for none.
-        vocabulary: how tokens are shown.
         report: is called with the share of a long batch that is read so far; set by a run.
     """
 
     info: ModelInfo
     options: LoadOptions
-    tokenizer: PreTrainedTokenizerFast
-    encoder: QuestionEncoder
     warning: str | None
     layers: tuple[int | None, ...] = field(default=(None,), kw_only=True)
-
-    def __post_init__(self) -> None:
-        self.prompt = self.encoder.framing.shown
-        self.vocabulary = Vocabulary(self.tokenizer)
-        self.report: Callable[[float], None] = lambda share: None
-        self._sentences = self.encoder.sentences()
-        self._sentence_problem = refusal(Case(given=self.options.stored(), asks="sentence"))
+    prompt: str = field(default="", init=False)
+    report: Callable[[float], None] = field(default_factory=lambda: _show_nothing, init=False)
 
     @property
     @abstractmethod
@@ -90,41 +54,23 @@ class Model(ABC):
 
     def control_names(self, texts: Sequence[str]) -> list[list[str]]:
         """Returns the names of control tokens in each text, which the model reads as tokens."""
-        return control_names(self.tokenizer, texts)
+        return [[] for _ in texts]
 
-    def encode(self, question: Question | Sentence) -> Encoded:
-        """Returns a question as `answer` takes it, without running the model.
+    @abstractmethod
+    def encode(self, question: Question | Sentence) -> Any:
+        """Returns a question as `key`, `plan` and `answer` take it, without running the model.
 
         Raises:
-            BadInput: the context is longer than the model reads, or empty where it must not be; a
-                sentence without words, or a model that cannot score sentences.
+            BadInput: the model cannot be asked this; says why.
         """
-        if isinstance(question, Question):
-            return self.encoder.encode(question)
-        if self._sentences is None:
-            raise BadInput(
-                f"model {self.info.id} is an encoder-decoder, which gives no probability of whole "
-                "sentences: use a masked or a causal model"
-            )
-        if self._sentence_problem:
-            raise BadInput(self._sentence_problem)
-        return self._sentences.encode(question)
 
-    def key(self, encoded: Encoded, top: int) -> str:
+    @abstractmethod
+    def key(self, encoded: Any, top: int) -> str:
         """Returns what identifies an encoded question.
 
         Where two keys are equal, even of two models that share weights, so are the answers, but for
         rounding.
         """
-        key = encoded.key
-        if isinstance(encoded, EncodedQuestion):
-            key = (*key, top)
-        key = (*key, *self.answered_by(encoded))
-        return hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-    def answered_by(self, encoded: Encoded) -> tuple[Any, ...]:
-        """Returns what else the answer to an encoded question depends on, for its key."""
-        return ()
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int | None:
         """Has answers to questions with a `number` include EW and MW over these verbs.
@@ -139,7 +85,7 @@ class Model(ABC):
         return None
 
     @abstractmethod
-    def plan(self, encoded: Sequence[Encoded], batch_size: int | None = None) -> list[list[int]]:
+    def plan(self, encoded: Sequence[Any], batch_size: int | None = None) -> list[list[int]]:
         """Returns the numbers of the questions of each batch, a function of the arguments alone.
 
         Args:
@@ -148,7 +94,7 @@ class Model(ABC):
         """
 
     @abstractmethod
-    def answer(self, batch: Sequence[Encoded], top: int) -> Sequence[Answer | SentenceAnswer]:
+    def answer(self, batch: Sequence[Any], top: int) -> Sequence[Answer | SentenceAnswer]:
         """Returns the answers to a batch of encoded questions, in their order.
 
         Args:
@@ -180,3 +126,13 @@ class Model(ABC):
         None where the model must be loaded again. The options of loading are those of this model.
         """
         return None
+
+
+def _show_nothing(share: float) -> None:
+    """Is called where nobody asks how far a batch is."""
+
+
+def batches_in_order(count: int, size: int) -> list[list[int]]:
+    """Returns the numbers of so many questions in their order, in batches of a size."""
+    numbers = [*range(count)]
+    return [numbers[start : start + size] for start in range(0, count, size)]

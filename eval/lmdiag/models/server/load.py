@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from lmdiag.models.loading.load import load_tokenizer
 from lmdiag.models.loading.options import LoadOptions
-from lmdiag.models.model import facts_of_tokens
 from lmdiag.models.server.checks import check_server
 from lmdiag.models.server.client import Client, ServerRefusal, WrongReply
 from lmdiag.models.server.replies import ModelList, parsed
 from lmdiag.models.server.served import ServedModel
+from lmdiag.models.token_model import facts_of_tokens
 from lmdiag.models.tokens.encoders import causal_encoder
 from lmdiag.text import shortened, suggest
 from lmdiag.types import BadInput, ModelInfo
@@ -32,7 +32,7 @@ def load_served(model_id: str, options: LoadOptions) -> ServedModel:
         server=client.address,
         **facts_of_tokens(tokenizer, encoder),
     )
-    model = ServedModel(info, options, tokenizer, encoder, warning, client)
+    model = ServedModel(info, options, warning, tokenizer, encoder, client)
     check_server(model)
     return model
 

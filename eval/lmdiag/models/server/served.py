@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
 
-from lmdiag.models.model import Model
+from lmdiag.models.model import batches_in_order
 from lmdiag.models.sentences import sentence_answer
 from lmdiag.models.server.client import REMEDY, Client, ServerRefusal, WrongReply
 from lmdiag.models.server.replies import DIALECTS, Ids, Reply, read_reply
+from lmdiag.models.token_model import TokenModel
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import Encoded, EncodedSentence
 from lmdiag.rules import Case, refusal
@@ -27,7 +28,7 @@ _LIST = 20
 
 
 @dataclass(eq=False)
-class ServedModel(Model):
+class ServedModel(TokenModel):
     """A causal model that is asked by requests to a server.
 
     Attributes:
@@ -52,8 +53,7 @@ class ServedModel(Model):
 
     def plan(self, encoded: Sequence[Encoded], batch_size: int | None = None) -> list[list[int]]:
         """Groups questions in their order, however many requests are in flight."""
-        numbers, size = [*range(len(encoded))], batch_size or _BATCH
-        return [numbers[start : start + size] for start in range(0, len(numbers), size)]
+        return batches_in_order(len(encoded), batch_size or _BATCH)
 
     def at_layers(self, layers: Sequence[str | int]) -> NoReturn:
         raise BadInput(refusal(Case(given={*self.options.stored(), "layers"})))

@@ -1,0 +1,91 @@
+"""What models with a tokenizer share: texts become tokens, and questions get keys of these."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lmdiag.models.model import Model
+from lmdiag.models.tokens.encoders import CausalEncoder, QuestionEncoder
+from lmdiag.models.tokens.questions import EncodedQuestion
+from lmdiag.models.tokens.sentences import Encoded
+from lmdiag.models.tokens.spelling import folds_of
+from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
+from lmdiag.rules import Case, refusal
+from lmdiag.types import BadInput, Question, Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from transformers import PreTrainedTokenizerFast
+
+
+def facts_of_tokens(tokenizer: PreTrainedTokenizerFast, encoder: QuestionEncoder) -> dict[str, Any]:
+    """Returns the fields of `ModelInfo` that say how texts become tokens."""
+    folds = folds_of(tokenizer)
+    facts = {
+        "tokenizer": type(tokenizer).__name__,
+        "cased": "case" not in folds,
+        "folds": folds,
+        "max_length": encoder.limit,
+    }
+    if not isinstance(encoder, CausalEncoder):
+        return facts
+    return facts | {
+        "bos": encoder.reads_bos,
+        "sentence_bos": bool(encoder.sentences().opening),
+        "tokenizer_bos": bool(encoder.spelling.opening),
+    }
+
+
+@dataclass(eq=False)
+class TokenModel(Model):
+    """A model that reads tokens.
+
+    Attributes:
+        tokenizer: turns texts into tokens.
+        encoder: turns questions and sentences into rows of tokens.
+        vocabulary: how tokens are shown.
+    """
+
+    tokenizer: PreTrainedTokenizerFast
+    encoder: QuestionEncoder
+
+    def __post_init__(self) -> None:
+        self.prompt = self.encoder.framing.shown
+        self.vocabulary = Vocabulary(self.tokenizer)
+        self._sentences = self.encoder.sentences()
+        self._sentence_problem = refusal(Case(given=self.options.stored(), asks="sentence"))
+
+    def control_names(self, texts: Sequence[str]) -> list[list[str]]:
+        return control_names(self.tokenizer, texts)
+
+    def encode(self, question: Question | Sentence) -> Encoded:
+        """See `Model.encode`.
+
+        Raises:
+            BadInput: the context is longer than the model reads, or empty where it must not be; a
+                sentence without words, or a model that cannot score sentences.
+        """
+        if isinstance(question, Question):
+            return self.encoder.encode(question)
+        if self._sentences is None:
+            raise BadInput(
+                f"model {self.info.id} is an encoder-decoder, which gives no probability of whole "
+                "sentences: use a masked or a causal model"
+            )
+        if self._sentence_problem:
+            raise BadInput(self._sentence_problem)
+        return self._sentences.encode(question)
+
+    def key(self, encoded: Encoded, top: int) -> str:
+        key = encoded.key
+        if isinstance(encoded, EncodedQuestion):
+            key = (*key, top)
+        key = (*key, *self.answered_by(encoded))
+        return hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    def answered_by(self, encoded: Encoded) -> tuple[Any, ...]:
+        """Returns what else the answer to an encoded question depends on, for its key."""
+        return ()
