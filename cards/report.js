@@ -194,6 +194,7 @@
   // Connects the marks of a chart with the list of items in its section.
   function connect(figure, view, points) {
     const list = figure.closest("section").querySelector("[data-items]");
+    if (!list) return; // a page of cloze norms has none
     const note = figure.querySelector(".selected") || figure.insertBefore(document.createElement("p"), figure.querySelector("figcaption"));
     note.className = "selected";
     note.setAttribute("role", "status");

@@ -23,7 +23,7 @@ from lmdiag.text import folded
 
 ROOT = Path(__file__).resolve().parents[1]
 ASKING = {"models", "runs"}
-SHOWING = {"report", "hub", "leaderboard", "api", "cli"}
+SHOWING = {"report", "hub", "leaderboard", "api", "app", "cli"}
 MEASURING = {"measures", "stats", "evaluation", "comparison", "results"}
 NEVER = {
     "diagnostics": ASKING | SHOWING | MEASURING - {"measures"} | {"stimuli"},
@@ -40,6 +40,7 @@ NEVER = {
     "analysis": ASKING | SHOWING | {"evaluation", "comparison"},
     "measures": ASKING | SHOWING | MEASURING - {"measures", "stats"},
     "report": ASKING | SHOWING - {"report"},
+    "app": ASKING | SHOWING - {"app"} | MEASURING - {"results"} | {"stimuli", "analysis"},
     "hub": ASKING | SHOWING - {"hub", "report"},
     "leaderboard": ASKING | {"api", "cli"},
 }

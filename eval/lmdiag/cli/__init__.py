@@ -60,8 +60,9 @@ COMMANDS = {
         "run every combination of options and show how far the figures depend on them",
     ),
     "report": ("runs", "write tables and charts of one or several runs"),
+    "app": ("app", "open a page in the browser that leads from a table to its result"),
     "template": ("data", "write a starter file for your own diagnostic"),
-    "publish": ("data", "push the data set, the metric or the leaderboard to the Hub"),
+    "publish": ("data", "push the data set, the metric, the leaderboard or the page to the Hub"),
     "submit": ("data", "request a model on a leaderboard, or offer the figures of a run"),
     "leaderboard": ("data", "run what is requested and build a static leaderboard"),
 }

@@ -106,7 +106,7 @@ def _write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def publish_command(
-    what: Literal["data", "metric", "leaderboard"],
+    what: Literal["data", "metric", "leaderboard", "app"],
     dir: Path | None = None,
     /,
     *,
@@ -118,9 +118,9 @@ def publish_command(
     """Plans the publication, then describes or sends it.
 
     Args:
-        what: a built data set, the evaluate metric of this installation, or a leaderboard (a static
-            Space)
-        dir: directory written by `lmdiag build` or `lmdiag leaderboard`; none for the metric
+        what: a built data set, the evaluate metric of this installation, a leaderboard (a static
+            Space), or the page of `lmdiag app` (a Space)
+        dir: directory written by `lmdiag build` or `lmdiag leaderboard`; none for the others
         repo_id: target repository, ORG/NAME
         public: create a public repository (default: private)
         benchmark: with data, also send eval.yaml (the Hub accepts it from registered benchmarks
@@ -133,11 +133,12 @@ def publish_command(
 
     if benchmark and what != "data":
         raise BadInput("--benchmark is for data: leave it out")
-    if (dir is None) != (what == "metric"):
+    if (dir is None) != (what in ("metric", "app")):
         given = "give no directory" if dir else "give the directory"
         raise BadInput(f"publish {what}: {given}")
     if dir is None:
-        publication = publish.plan_metric(repo_id)
+        plan = publish.plan_metric if what == "metric" else publish.plan_app
+        publication = plan(repo_id)
     elif what == "data":
         publication = publish.plan_data(dir, repo_id, benchmark=benchmark)
     else:

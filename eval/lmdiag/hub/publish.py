@@ -186,6 +186,15 @@ def plan_metric(repo_id: str) -> Commit:
     return Commit(repo_id, "space", files, sdk="gradio")
 
 
+def plan_app(repo_id: str) -> Commit:
+    """Plans to publish the page of `lmdiag app` as a Space."""
+    check_repo_id(repo_id, "--repo-id")
+    files = {"README.md": "space.card.md", "app.py": "space.py"}
+    sent = {path: read_bytes(resource_path("cards", name)) for path, name in files.items()}
+    sent["requirements.txt"] = b"lm-diagnostics[app,word]\n"
+    return Commit(repo_id, "space", sent, sdk="gradio")
+
+
 def plan_leaderboard(folder: Path, repo_id: str) -> Commit:
     """Plans to publish a leaderboard as a static Space, without pages of models that left it."""
     if not is_file(folder / SITE_INDEX):

@@ -1,0 +1,5 @@
+"""Starts the page of lmdiag in a Space of the Hub."""
+
+from lmdiag.app.page import serve
+
+serve(None, "0.0.0.0", 7860, opens=False)  # a Space is reached from outside

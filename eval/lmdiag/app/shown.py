@@ -1,0 +1,116 @@
+"""The parts of the page that are text: everything of a user is escaped here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
+
+from lmdiag.text import shortened, visible
+
+if TYPE_CHECKING:
+    from lmdiag.checking import CheckedColumn, TableCheck
+
+INTRODUCTION = (
+    "<header><h1>lmdiag</h1><p>From a table of sentences, responses or reading times to a figure: "
+    "what do language models make of them?</p></header>"
+)
+
+_MOST_PROBLEMS = 6
+
+
+def step(number: int, name: str) -> str:
+    """Returns the heading of a step."""
+    return f'<h2><span class="number">{number}</span> {name}</h2>'
+
+
+def table(found: TableCheck) -> str:
+    """Returns what is read of a table: its first rows, its first text, and general problems."""
+    of_columns = {line for column in found.columns for line in column.problems}
+    general = [line for line in (found.error, *found.warnings) if line and line not in of_columns]
+    parts: list[str] = [_rows(found)]
+    if found.reads:
+        label = "The model reads" if found.command != "analyse" else "First row"
+        lines = Markup("").join(Markup("<p>{}</p>").format(row) for row in found.reads)
+        parts.append(Markup('<div class="reads"><h3>{}</h3>{}</div>').format(label, lines))
+    parts.append(_facts(found))
+    parts += [problem(line) for line in general[:_MOST_PROBLEMS]]
+    return Markup("").join(map(Markup, parts))
+
+
+def _rows(found: TableCheck) -> Markup:
+    """The first rows of a table."""
+    if not found.first_rows:
+        return Markup("")
+    names = [*found.first_rows[0]]
+    head = Markup("").join(Markup('<th scope="col">{}</th>').format(_short(name)) for name in names)
+    rows = Markup("").join(
+        Markup("<tr>{}</tr>").format(
+            Markup("").join(Markup("<td>{}</td>").format(_short(row[name])) for name in names)
+        )
+        for row in found.first_rows[:3]
+    )
+    start = '<div class="scroll" tabindex="0" role="region" aria-label="first rows"><table>'
+    return Markup(f"{start}<thead><tr>{{}}</tr></thead><tbody>{{}}</tbody></table></div>").format(
+        head, rows
+    )
+
+
+def _facts(found: TableCheck) -> Markup:
+    """One line on what a table has."""
+    if found.error:
+        return Markup("")
+    parts = [f"{found.n_rows:,} rows"]
+    parts += [f"{found.n_items:,} items"] if found.n_items else []
+    parts += [f"design: {' x '.join(found.conditions)}"] if found.conditions else []
+    parts += [found.other.partition(": for")[0]] if found.other and found.lacks else []
+    if found.lacks and not found.other:
+        parts.append(f"no {found.lacks}: choose below how to read it, or say what each column is")
+    return Markup('<p class="facts">{}</p>').format(" · ".join(parts))
+
+
+def column(columns: Sequence[CheckedColumn]) -> str:
+    """Returns the name and the first values of a column, or of several regions."""
+    first = columns[0]
+    name = first.name if len(columns) == 1 else f"{first.name} to {columns[-1].name}"
+    values = Markup("").join(Markup("<span>{}</span>").format(_short(x)) for x in first.values)
+    return Markup('<p class="name">{}</p><p class="values">{}</p>').format(_short(name), values)
+
+
+def column_note(columns: Sequence[CheckedColumn]) -> str:
+    """Returns why a column is used so, its levels, and the problems that name it."""
+    first = columns[0]
+    parts: list[str] = [problem(line) for one in columns for line in one.problems]
+    if first.levels:
+        levels = ", ".join(f"{level} ({n})" for level, n in first.levels.items())
+        parts.append(Markup("<p>{}</p>").format(shortened(levels, 120)))
+    elif first.why and first.why != first.use:
+        parts.append(Markup("<p>{}</p>").format(first.why))
+    return Markup("").join(map(Markup, parts))
+
+
+def problem(text: str) -> str:
+    """Returns a message on something that is wrong."""
+    return Markup('<p class="problem" role="alert">{}</p>').format(visible(shortened(text, 600)))
+
+
+def progress(text: str, share: float | None) -> str:
+    """Returns a bar with a text; without a share one that only moves, or none for a pause."""
+    value = "" if share is None else f' value="{share:.3f}"'
+    bar = (
+        ""
+        if text.startswith("Stopped")
+        else f'<progress max="1"{value} aria-label="progress"></progress>'
+    )
+    return Markup('<p role="status">{}</p>{}').format(visible(text), Markup(bar))
+
+
+def framed(page: str) -> str:
+    """Returns a page in a frame that cannot reach this one."""
+    kept = 'sandbox="allow-scripts allow-downloads" title="result"'
+    return f'<iframe {kept} srcdoc="{escape(page)}"></iframe>'
+
+
+def _short(text: str) -> str:
+    return visible(shortened(text, 60))

@@ -1,0 +1,216 @@
+"""The page in a browser: from a table to its downloads, as a person, by keyboard, at once."""
+
+import sys
+import time
+from contextlib import suppress
+from http.client import HTTPConnection
+from subprocess import DEVNULL, Popen
+from types import SimpleNamespace
+
+import pytest
+from launched import HANG, environment, free_port
+from pandas import DataFrame, read_csv
+from pandas.testing import assert_frame_equal
+
+import lmdiag
+from lmdiag.app import jobs
+
+pytest.importorskip("gradio", reason="make check installs the extra app")
+pytestmark = pytest.mark.slow
+
+WAIT = 120_000
+"""Milliseconds that a run may take on a busy machine."""
+NOISE = ("Method not implemented", "fit-x", "Conflicting legend")
+"""Beginnings of what gradio and Vega say on the console."""
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The page: its address, and the folder of the temporary files of its program."""
+    port = free_port()
+    folder = tmp_path_factory.mktemp("served")
+    command = [sys.executable, "-m", "lmdiag", "app", "--port", port, "--no-browser"]
+    program = Popen(command, env=environment(TMPDIR=str(folder)), stdout=DEVNULL, stderr=DEVNULL)
+    until = time.monotonic() + HANG
+    while not _answers(port) and time.monotonic() < until and program.poll() is None:
+        time.sleep(0.5)
+    yield SimpleNamespace(address=f"http://127.0.0.1:{port}/", folder=folder)
+    program.terminate()
+    program.wait(timeout=HANG)
+    assert not [*folder.glob("lmdiag-app-*")]
+
+
+def _answers(port):
+    with suppress(OSError):
+        connection = HTTPConnection("127.0.0.1", int(port), timeout=5)
+        connection.request("GET", "/")
+        return connection.getresponse().status == 200
+    return False
+
+
+@pytest.fixture
+def open_page(chromium, served):
+    """Opens the page in windows of their own, which must not complain or fetch anything else."""
+    complaints = []
+    contexts = []
+
+    def opened(width=1280, **options):
+        contexts.append(chromium.new_context(viewport={"width": width, "height": 900}, **options))
+        contexts[-1].set_default_timeout(WAIT)
+        page = contexts[-1].new_page()
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "request",
+            lambda r: (
+                r.url.startswith((served.address, "data:", "blob:", "about:"))
+                or complaints.append(r.url)
+            ),
+        )
+        page.goto(served.address)
+        page.wait_for_selector("#run")
+        page.wait_for_timeout(1_000)  # ms in which its handlers are connected
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not complaints, complaints
+
+
+def give_example(page, name):
+    page.click("#example input")
+    page.get_by_role("option", name=name).first.click()
+    page.wait_for_selector(".use")
+
+
+def run(page):
+    """The text of the result."""
+    page.click("#run")
+    page.wait_for_selector("#report iframe")
+    return result_of(page)
+
+
+def result_of(page):
+    body = page.frame_locator("#report iframe").locator("h1")
+    body.wait_for()
+    return page.frame_locator("#report iframe").locator("body").inner_text()
+
+
+def downloaded(page, name, folder):
+    """The file that a button downloads."""
+    button = page.get_by_role("button", name=f"Download {name}", exact=True)
+    button.wait_for()
+    with page.expect_download() as download:
+        button.click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+def violations(page):
+    """What axe finds, but in the result, whose page has its own test."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = axe.run(page, options={"iframes": False}).response["violations"]
+    return [(x["id"], x["nodes"][0]["html"][:200]) for x in found]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "title"), [
+    ("A 2 x 2 design (agreement)", "attraction: surprisal of the whole sentence"),
+    ("Words in context", "demo:causal"),
+    ("Cloze responses", "What people say and what models expect"),
+    ("Reading times by word", "rt and surprisal"),
+    ("Acceptability ratings", "Rating by island x length"),
+])  # fmt: skip
+def test_each_example_leads_to_its_result_and_downloads(open_page, tmp_path, name, title):
+    page = open_page(accept_downloads=True)
+    assert not page.locator("#report").is_visible()
+    give_example(page, name)
+    assert title in run(page)
+    file = downloaded(page, "csv", tmp_path)
+    example = jobs.example_file(name, tmp_path)
+    found = lmdiag.check(example)
+    job = jobs.job_of(found, jobs.function_of(found), ["demo:causal"], {"response": found.response})
+    made = job.call(tmp_path, lambda *_: None)
+    made.save(tmp_path / "expected.csv")
+    assert_frame_equal(read_csv(file), read_csv(tmp_path / "expected.csv"))
+    assert page.locator(".cm-content").first.inner_text().replace("\n", "") == job.command()
+    assert downloaded(page, "charts", tmp_path).read_bytes()[:2] == b"PK"
+
+
+@pytest.mark.long
+def test_a_wide_excel_table_is_read_by_a_button_on_a_small_screen(open_page, tmp_path):
+    rows = [
+        {"Nr": n, "Match": f"The {noun} is here.", "Mismatch": f"The {noun} are here."}
+        for n, noun in enumerate(("key", "cup", "hat", "door"), start=1)
+    ]
+    DataFrame(rows).to_excel(tmp_path / "my items.xlsx", index=False)
+    page = open_page(420, color_scheme="dark")
+    page.set_input_files("#upload input[type=file]", tmp_path / "my items.xlsx")
+    page.locator(".remedy").first.click()
+    page.get_by_text("The model reads").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    assert violations(page) == []
+    assert "my items" in run(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+
+
+@pytest.mark.long
+def test_the_keyboard_alone_leads_to_a_result(open_page):
+    page = open_page()
+    assert violations(page) == []
+    page.locator("#example input").focus()
+    page.keyboard.type("Accept")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".use")
+    menu = page.get_by_label("use of length")
+    menu.focus()
+    page.keyboard.type("not used")
+    page.keyboard.press("Enter")
+    page.get_by_text("design: island", exact=False).wait_for()
+    page.wait_for_function("!document.body.innerText.includes('island x length')")
+    page.locator("#run").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#report iframe")
+    assert "Rating" in result_of(page)
+    assert violations(page) == []
+
+
+def test_a_hostile_table_is_shown_as_text(open_page, tmp_path):
+    table = DataFrame({HOSTILE: [HOSTILE, "b"] * 2, "item": [1, 1, 2, 2]})
+    table["sentence"] = [f"{HOSTILE} is {n}." for n in range(4)]
+    table.to_csv(tmp_path / "x'\"&.csv", index=False)
+    page = open_page()
+    page.set_input_files("#upload input[type=file]", tmp_path / "x'\"&.csv")
+    page.wait_for_selector(".use")
+    assert page.locator("img").count() == 0
+    page.locator(".problem").first.wait_for()  # markup in a sentence
+    page.click("#run")
+    page.get_by_text("give a table that can be read").wait_for()
+
+
+@pytest.mark.long
+def test_two_persons_do_not_see_each_other_and_leave_nothing(open_page, served):
+    first, second = open_page(), open_page()
+    give_example(first, "Reading times by word")
+    give_example(second, "Acceptability ratings")
+    first.click("#run")
+    second.click("#run")
+    assert "rt and surprisal" in result_of(first)
+    assert "Rating by" in result_of(second)
+    assert len([*served.folder.glob("lmdiag-app-*/times.csv")]) == 1
+    first.context.close()
+    until = time.monotonic() + HANG
+    while [*served.folder.glob("lmdiag-app-*/times.csv")] and time.monotonic() < until:
+        time.sleep(0.5)
+    assert not [*served.folder.glob("lmdiag-app-*/times.csv")]
+
+
+@pytest.mark.long
+def test_published_diagnostics_need_no_table(open_page):
+    page = open_page()
+    page.get_by_label("Published diagnostics").first.check()
+    page.get_by_label("small demo items").check()
+    assert "NEG-136" in run(page)
