@@ -81,7 +81,12 @@ from lmdiag.runs.asking import (
     start_warning,
 )
 from lmdiag.runs.journal import kept_answers
-from lmdiag.runs.surprisals import ask_about_words, layer_surprisals, word_surprisals
+from lmdiag.runs.surprisals import (
+    ask_about_words,
+    layer_surprisals,
+    shared_warning,
+    word_surprisals,
+)
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.reading import read_frame_rows
@@ -332,8 +337,10 @@ class LanguageModel:
             a row per word, with several layers for each `layer`: `text` (number of the text, from
             1), `position` (of the word, from 1), `word`, `start` (place of its first character in
             the text, from 0), `surprisal` (bits; NaN for a word without a probability), `n_tokens`
-            (0 for a word that the tokenizer cannot represent) and, of a model loaded with
-            `entropy=True`, `entropy` (bits, over tokens, before the first token of the word).
+            (0 for a word that the tokenizer cannot represent or without a token of its own) and, of
+            a model loaded with `entropy=True`, `entropy` (bits, over tokens, before the first token
+            of the word). Where a token covers several words, `shares_token` is "next" for the word
+            in which it begins, and "previous" for the others, which have no surprisal.
 
         Raises:
             BadInput: the model is an encoder-decoder, or something is not a text.
@@ -364,7 +371,8 @@ class LanguageModel:
         scored = {f"text {number}" for number in table.dropna(subset="surprisal")["text"]}
         silent = [name for name, text in named.items() if text.strip() and name not in scored]
         without = f"no word with a surprisal: {first_few(silent)}" if silent else None
-        self._warn("sentence", control_warning(self.model, named), without)
+        shared = shared_warning(table)
+        self._warn("sentence", control_warning(self.model, named), without, shared)
         words = table["word"]
         for name in columns:
             table[name] = words.str.len() if name == "length" else log_frequencies(words, language)

@@ -66,6 +66,7 @@ def evaluate(
         _unscored(stimuli.columns(), predictions, "unscorable"),
         signature(protocol, stimuli.fingerprint, run=number, asks_words=stimuli.asks_words),
         censored=_unscored(stimuli.columns(), predictions, "censored"),
+        shared_tokens=_sharing_tokens(stimuli.columns(), predictions),
         without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
         equal_contrasts=max((x.equal for shuffle in scores for x in shuffle.values()), default=0),
         not_computed=_not_computed(stimuli, predictions[0], protocol, scores[0]),
@@ -212,6 +213,16 @@ def _unscored(
             name = truncated(", ".join(words) or name)
         unscored.append(UnscoredWord(rows["id"][i], name))
     return unscored
+
+
+def _sharing_tokens(rows: Columns, predictions: Sequence[Predictions]) -> list[UnscoredWord]:
+    """The words of sentences without a token of their own; see `words_sharing_tokens`."""
+    first = predictions[0]  # all shuffles have the same sentences
+    return [
+        UnscoredWord(rows["id"][row], truncated(words))
+        for row, spans in enumerate(first.words)
+        for words in measures.words_sharing_tokens(rows["sentence"][row], spans or ())
+    ]
 
 
 def _not_computed(

@@ -156,6 +156,18 @@ def first_few(names: Sequence[str], most: int = 3) -> str:
     return text if len(names) <= most else f"{text} and {len(names) - most} more"
 
 
+def without_tokens(names: Sequence[str]) -> str:
+    """Returns what is said of words without a token of their own, see `words_sharing_tokens`.
+
+    >>> without_tokens(["is a", "of the", "is a"])
+    '3 words without a token of their own, which the word before has (is a, of the)'
+    """
+    words = "1 word without a token of its own"
+    if len(names) > 1:
+        words = f"{len(names):,} words without a token of their own"
+    return f"{words}, which the word before has ({first_few([*dict.fromkeys(names)])})"
+
+
 def file_name(name: str, identity: str) -> str:
     """Returns a name for a file that is readable and differs for each identity."""
     readable = re.sub(r"[^A-Za-z0-9]+", "-", name)[:60].strip("-").lower() or "model"

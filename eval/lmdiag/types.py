@@ -143,13 +143,18 @@ class WordSpan(NamedTuple):
         log_prob: nats; None for a word without anything before it (a causal model without a
             beginning-of-sequence token), and for one that the tokenizer cannot represent.
         n_tokens: its sub-tokens; 0 where the tokenizer cannot represent it, and, with a log_prob of
-            0, where a token of the word before it covers all of it.
+            0, where a token of the word before it covers all of it, see `shares_token`.
     """
 
     start: int
     end: int
     log_prob: float | None
     n_tokens: int
+
+    @property
+    def shares_token(self) -> bool:
+        """Whether a token of the word before it covers all of it, so that it has no surprisal."""
+        return self.log_prob == 0 and not self.n_tokens
 
 
 class WordScore(NamedTuple):

@@ -13,6 +13,7 @@ import lmdiag
 from lmdiag import stimuli
 from lmdiag.comparison import _headlines
 from lmdiag.evaluation import evaluate
+from lmdiag.measures import part_bits
 from lmdiag.protocol import Protocol
 from lmdiag.results.items import items_of_predictions, measure_columns
 from lmdiag.results.scores import item_scores, without_curves
@@ -89,6 +90,21 @@ def test_a_sentence_without_a_probability_leaves_its_contrast_out_and_is_named()
     named = [(target.id, target.word) for target in found.unscorable]
     assert named == [("a2", "a2"), ("b3", "b3, is, here")]
     assert found.without_first == 0
+
+
+def test_words_without_a_token_of_their_own_have_no_surprisal_and_are_named():
+    rows = pairs()
+    predictions = of(rows, [(1, 1, 1)] * 7)
+    first = predictions.words[0]
+    shared = first[1]._replace(log_prob=0.0, n_tokens=0)
+    predictions.words[0] = (first[0], shared, *first[2:])
+    assert math.isnan(part_bits(predictions.words[0], shared.start, shared.end))
+    assert part_bits(predictions.words[0], 0, shared.end) == pytest.approx(1)
+    found = figures(rows, predictions)
+    text = rows.columns()["sentence"][0]
+    named = [(word.id, word.word) for word in found.shared_tokens]
+    assert named == [(rows.columns()["id"][0], text[: shared.end])]
+    assert found.unscorable == []
 
 
 def test_a_first_word_without_a_probability_is_left_out_of_sums_and_counted():

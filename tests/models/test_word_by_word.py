@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 import torch
 from families import SENTENCE_FAMILIES
-from reference import SentenceReference, double
+from reference import CLOSE, SentenceReference, double
 from sentence_texts import SENTENCES, SOME
-from tokenizer_files import trained_bytes, unigram
+from tokenizer_files import sentencepiece, trained_bytes, unigram
 from tokenizers import normalizers
 
 from lmdiag.models import LoadOptions, load
+from lmdiag.runs.surprisals import shared_warning, word_surprisals
 from lmdiag.types import Sentence, WordSpan
-from models.toys import bert, gpt2
+from models.toys import alone, ask, asked, bert, gpt2
 
 SIX = ("bert", "roberta", "gpt2", "gpt2-apart", "llama", "qwen2")
 """Every kind of vocabulary, with and without a blank in its words or a token before the first."""
@@ -100,6 +101,24 @@ def test_a_text_without_a_token(family_dir):
     """BERT's tokenizer removes the zero-width space."""
     [answer] = check("bert", family_dir("bert"), ["\u200b"])
     assert answer.n_tokens == 0
+
+
+def test_a_token_of_two_words():
+    """`▁is▁a` is one token: "a" has no surprisal, and the sentence has that of all its tokens."""
+    tokenizer = sentencepiece("▁it", "▁is", "▁is▁a", "▁bird", bos=True, split=False)
+    network = gpt2(len(tokenizer), bos_token_id=1)
+    model = asked(network, tokenizer, "causal")
+    text = "it is a bird"
+    answer = ask(model, Sentence(text), top=0)[0]
+    ids = tokenizer(text).input_ids
+    by_token = [float(alone(network, ids, n)[id]) for n, id in enumerate(ids[1:])]
+    assert answer.log_prob == pytest.approx(sum(by_token), abs=CLOSE)
+    assert [word.shares_token for word in answer.words] == [False, False, True, False]
+    table = word_surprisals(model, [text])
+    assert table["shares_token"].tolist() == ["", "next", "previous", ""]
+    assert table["surprisal"].isna().tolist() == [False, False, True, False]
+    assert "(is a)" in shared_warning(table)
+    assert shared_warning(word_surprisals(model, ["it is it"])) is None
 
 
 SCRIPTS = (

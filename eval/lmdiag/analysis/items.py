@@ -33,7 +33,8 @@ def items_of(
         weights (precision and commit), task; perturbation and shuffle in a run with perturbations;
         the columns of the data as the user wrote them, without those that are empty; of regions and
         words `number`, `name`, `text`, `start`; then surprisal (bits), probability, n_tokens and
-        state (scored, censored, unscorable, or empty for a region without words), for blanks rank
+        state (scored, censored, unscorable, shared for a word without a token of its own, or
+        empty for a region without words), for blanks rank
         and top_word, and in a run with entropies, for blanks, words and regions, entropy (bits).
         Rows also have the value of each measure, see
         `lmdiag.results.items.measure_columns`. A column of the data that

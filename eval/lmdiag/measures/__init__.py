@@ -21,6 +21,7 @@ from lmdiag.measures.regions import (
     critical_region,
     part_bits,
     sentence_parts,
+    words_sharing_tokens,
 )
 from lmdiag.measures.registry import (
     REGISTRY,
@@ -52,4 +53,5 @@ __all__ = [
     "item_measures", "match_rule", "measures_of", "part_bits", "probability_difference",
     "quartiles", "register", "registered", "response_folds", "sensitivity", "sentence_parts",
     "shown_as", "with_expected", "words_of_items",
+    "words_sharing_tokens",
 ]  # fmt: skip

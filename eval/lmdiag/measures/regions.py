@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,10 @@ def critical_region(regions: Iterable[Mapping[str, Any]] | None) -> Mapping[str,
     return next((x for x in regions or () if x["name"] == CRITICAL), {})
 
 
+PartState = Literal["scored", "empty", "shared", "unscorable"]
+"""Whether a part of a sentence has a surprisal, or why it has none; see `SentencePart`."""
+
+
 class SentencePart(NamedTuple):
     """A word or a region of a sentence.
 
@@ -37,7 +41,8 @@ class SentencePart(NamedTuple):
         bits: surprisal; NaN where it is undefined, see `part_bits`.
         n_tokens: of its words.
         entropy: bits, before its first token; None where it is not known.
-        is_empty: whether it is a region without words.
+        state: scored; empty, for a region without words; shared, for words without a token of
+            their own; unscorable.
     """
 
     number: int
@@ -47,7 +52,7 @@ class SentencePart(NamedTuple):
     bits: float
     n_tokens: int
     entropy: float | None
-    is_empty: bool
+    state: PartState
 
 
 def sentence_parts(
@@ -78,10 +83,20 @@ def sentence_parts(
         inside = [span for span in spans if start <= span.start < end]
         is_empty = start == end
         bits = empty_bits if is_empty else part_bits(inside, start, end)
+        state = _state(bits, inside, is_empty=is_empty)
         n_tokens = sum(span.n_tokens for span in inside)
         entropy = next((before.get(span) for span in inside if span.n_tokens), None)
-        parts.append(SentencePart(number, name, start, end, bits, n_tokens, entropy, is_empty))
+        parts.append(SentencePart(number, name, start, end, bits, n_tokens, entropy, state))
     return parts
+
+
+def _state(bits: float, words: Sequence[WordSpan], *, is_empty: bool) -> PartState:
+    if not math.isnan(bits):
+        return "scored"
+    if is_empty:
+        return "empty"
+    is_shared = bool(words) and all(word.shares_token for word in words)
+    return "shared" if is_shared else "unscorable"
 
 
 def part_bits(words: Iterable[WordSpan] | None, start: int, end: int) -> float:
@@ -89,11 +104,31 @@ def part_bits(words: Iterable[WordSpan] | None, start: int, end: int) -> float:
 
     It is the sum over the words that begin in the part. A first word without a probability is left
     out of the sum, as of that of the sentence, and a part of this word alone is undefined. So is a
-    part without words, and one with a word that the tokenizer cannot represent.
+    part without words, one without a token of its own, and one with a word that the tokenizer
+    cannot represent.
     """
-    inside = (word for word in words or () if start <= word.start < end)
-    log_prob = SentenceAnswer(tuple(inside)).log_prob
-    return math.nan if log_prob is None else 0.0 - log_prob / math.log(2)
+    inside = tuple(word for word in words or () if start <= word.start < end)
+    log_prob = SentenceAnswer(inside).log_prob
+    if log_prob is None or all(word.shares_token for word in inside):
+        return math.nan
+    return 0.0 - log_prob / math.log(2)
+
+
+def words_sharing_tokens(sentence: str, words: Iterable[WordSpan]) -> list[str]:
+    """Returns each word without a token of its own, with the word before it, which has the token.
+
+    >>> is_a = (WordSpan(0, 2, -1.5, 1), WordSpan(3, 4, 0.0, 0), WordSpan(5, 9, -2.0, 1))
+    >>> words_sharing_tokens("is a bird", is_a)
+    ['is a']
+    """
+    names = []
+    start = 0
+    for word in words:
+        if word.shares_token:
+            names.append(sentence[start : word.end])
+        else:
+            start = word.start
+    return names
 
 
 @register("suites", "suite_accuracy", "prediction_accuracy")

@@ -9,7 +9,7 @@ from lmdiag.report import numbers
 from lmdiag.report.selections import ReportFigures, headlines
 from lmdiag.results import SettingResults
 from lmdiag.results.published import citation, has_published_rows, human_facts
-from lmdiag.text import first_few, visible
+from lmdiag.text import first_few, visible, without_tokens
 
 
 def remarks_on_rows(task: str, figures: ReportFigures) -> list[str]:
@@ -108,6 +108,9 @@ def _left_out(content: SettingResults, where: str) -> Iterator[str]:
     if n and compared and compared.value is not None:
         contrasts = f"{n:,} contrast{'s' * (n > 1)} whose good and bad rows have the same text"
         yield f"not compared{where}: {contrasts} or the same tokens"
+    if content.shared_tokens:
+        words = [visible(row.word) for row in content.shared_tokens]
+        yield f"not scored{where}: {without_tokens(words)}"
     if content.without_first:
         first = f"the first word of {content.without_first:,} sentences"
         yield f"not scored{where}: {first}, which has nothing before it"

@@ -184,10 +184,8 @@ def part_rows(
             empty_bits=empty_bits,
         )
         for part in parts:
-            undefined = "empty" if part.is_empty else "unscorable"
-            state = undefined if math.isnan(part.bits) else "scored"
             text = sentence[part.start : part.end]
-            predicted = part.bits, 2.0**-part.bits, part.entropy, part.n_tokens, state
+            predicted = part.bits, 2.0**-part.bits, part.entropy, part.n_tokens, part.state
             records.append((row, part.number, part.name, text, part.start, *predicted))
     names = ["row", *PARTS, "surprisal", "probability", "entropy", "n_tokens", "state"]
     table = DataFrame(records, columns=names)

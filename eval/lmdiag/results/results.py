@@ -147,6 +147,8 @@ class SettingResults:
         unscorable: rows left out because the tokenizer cannot represent the word.
         signature: what makes the figures comparable; see `lmdiag.results.signature`.
         censored: rows left out because the model returns more probable words only.
+        shared_tokens: words of sentences without a token of their own, each with the word before
+            it, whose last token covers both: they have no surprisal.
         without_first: number of whole sentences whose first word has no probability, since nothing
             stands before it; it is left out of their sums.
         equal_contrasts: number of contrasts left out because a good and a bad row have the same
@@ -158,6 +160,7 @@ class SettingResults:
     unscorable: list[UnscoredWord] = field(default_factory=list)
     signature: str = ""
     censored: list[UnscoredWord] = field(default_factory=list)
+    shared_tokens: list[UnscoredWord] = field(default_factory=list)
     without_first: int = 0
     equal_contrasts: int = 0
     not_computed: list[str] = field(default_factory=list)

@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import repeat, zip_longest
+from itertools import pairwise, repeat, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -34,7 +34,16 @@ from lmdiag.stimuli.other_rows import columns_of_words, is_one_text, naming_opti
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.table import text_problem
 from lmdiag.table_files import MISSING, Table, as_frame
-from lmdiag.types import AS_IT_IS, BadInput, OnProgress, Sentence, SentenceAnswer, TableOptions
+from lmdiag.text import without_tokens
+from lmdiag.types import (
+    AS_IT_IS,
+    BadInput,
+    OnProgress,
+    Sentence,
+    SentenceAnswer,
+    TableOptions,
+    WordSpan,
+)
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
@@ -47,6 +56,9 @@ _TYPES = {
     "surprisal": "float64", "n_tokens": "int64", "entropy": "float64",
 }  # fmt: skip
 """Column of a table of words -> its type, which it has without words, too."""
+
+SHARES_TOKEN = "shares_token"
+"""Column of a table of words where a token covers two of them: "next" and "previous"."""
 
 
 def word_surprisals(
@@ -120,14 +132,40 @@ def _word_table(
         for asked, answer in zip(questions, answers, strict=True)
     }
     rows = []
+    sharing = list[str]()
     for number, (text, sentence) in enumerate(zip(texts, sentences, strict=True), start=1):
         before = len(text) - len(text.lstrip())
-        for position, (span, bits_before) in enumerate(words.get(sentence, ()), start=1):
+        spans = words.get(sentence, [])
+        sharing += _sharing([span for span, _ in spans])
+        for position, (span, bits_before) in enumerate(spans, start=1):
             start = before + span.start
             word = text[start : before + span.end]
-            bits = None if span.log_prob is None else 0.0 - span.log_prob / math.log(2)
+            bits = None
+            if span.log_prob is not None and not span.shares_token:
+                bits = 0.0 - span.log_prob / math.log(2)
             rows.append((number, position, word, start, bits, span.n_tokens, bits_before))
-    return DataFrame(rows, columns=[*_TYPES]).astype(_TYPES)
+    table = DataFrame(rows, columns=[*_TYPES]).astype(_TYPES)
+    return table.assign(**{SHARES_TOKEN: sharing}) if any(sharing) else table
+
+
+def _sharing(words: Sequence[WordSpan]) -> list[str]:
+    """With which of its neighbours each word of a text shares a token; "" for none."""
+    is_shared = [*(word.shares_token for word in words), False]
+    pairs = pairwise(is_shared)
+    return ["previous" if this else "next" if later else "" for this, later in pairs]
+
+
+def shared_warning(table: DataFrame) -> str | None:
+    """Returns a line on the words without a token of their own; None without any."""
+    if SHARES_TOKEN not in table:
+        return None
+    names = list[str]()
+    first = ""
+    for word, sharing in table[["word", SHARES_TOKEN]].itertuples(index=False):
+        first = f"{first} {word}" if sharing == "previous" else word
+        if sharing == "previous":
+            names.append(first)
+    return f"{without_tokens(names)} have no surprisal; that of the word before is of both"
 
 
 def ask_about_words(
@@ -170,9 +208,8 @@ def ask_about_words(
     options, ineffective = effective(options, info, "sentence")
     warning = control_warning(model, {f"text {name}": text for name, text in texts.items()})
     bos = bos_remark(options, info, "sentence")
-    remarks = "; ".join(
-        filter(None, (*table.gap_notes(), *ineffective, bos, model.warning, warning))
-    )
+    lines = (*table.gap_notes(), *ineffective, bos, model.warning, warning, shared_warning(words))
+    remarks = "; ".join(filter(None, lines))
     sources = []
     of_layers = words.groupby("layer") if layers else [(None, words)]
     for inner, (layer, table_of) in zip(after, of_layers, strict=True):
