@@ -16,8 +16,9 @@ from typing import Any
 
 from lmdiag.spacing import LONGEST_LOOK, has_space
 from lmdiag.stimuli.critical import column_and_start, with_critical, word_spans
+from lmdiag.stimuli.marks import GAP, MARKUP, is_ended
 from lmdiag.stimuli.names import named as named_columns
-from lmdiag.stimuli.table import GAP, MARKUP, text_problem
+from lmdiag.stimuli.table import text_problem
 from lmdiag.table_files import Table
 from lmdiag.text import first_few, shortened
 from lmdiag.types import AS_IT_IS, GAP_SPACES, BadInput, Query, TableOptions
@@ -33,20 +34,6 @@ _PAIRS = (PAIR, ("sen", "wrong_sen"), ("good_sentence", "bad_sentence"))
 
 is_region = re.compile(r"region_([1-9]\d{0,3})").fullmatch
 """Matches the name of a column of regions."""
-
-SENTENCE_ENDS = ".!?…。！？\"'”’)"
-"""Characters at the end of a whole sentence."""
-
-
-def is_ended(text: str) -> bool:
-    """Returns whether a text ends as sentences do, and not in an ellipsis.
-
-    >>> is_ended("He ran. "), is_ended("He ran ..."), is_ended("He ran")
-    (True, False, False)
-    """
-    end = text.rstrip()
-    return end[-1:] in SENTENCE_ENDS and not end.endswith(("...", "…"))
-
 
 # what may mark a gap: signs other than dashes, brackets and quotation marks, or a word in capitals
 _MARK = re.compile(

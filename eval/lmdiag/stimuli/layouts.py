@@ -7,10 +7,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmdiag.stimuli.forms import is_ended
 from lmdiag.stimuli.kinds import FEW_ROWS, MOST_LABELS, ValueKind, values_of
+from lmdiag.stimuli.marks import GAP, is_ended
 from lmdiag.stimuli.names import named
-from lmdiag.stimuli.table import GAP
 from lmdiag.text import folded
 from lmdiag.types import Options
 

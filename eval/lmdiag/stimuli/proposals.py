@@ -10,9 +10,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.stimuli.critical import critical_options, may_be_critical, word_spans
-from lmdiag.stimuli.forms import PAIR, form_of, is_ended
+from lmdiag.stimuli.forms import PAIR, form_of
 from lmdiag.stimuli.kinds import FEW_ROWS, MOST_LABELS, RELATED, overlap, words_of
 from lmdiag.stimuli.layouts import TableLayout, as_typed, has_letters, named_options
+from lmdiag.stimuli.marks import GAP, is_ended
 from lmdiag.stimuli.names import (
     NAMES,
     TEXT_COLUMNS,
@@ -26,7 +27,6 @@ from lmdiag.stimuli.names import (
 )
 from lmdiag.stimuli.other_rows import other_rows
 from lmdiag.stimuli.splits import split_of
-from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import Table
 from lmdiag.text import DATA_SUFFIX, folded, shortened
 from lmdiag.types import BadInput, TableOptions

@@ -18,23 +18,10 @@ from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES, Column
 from lmdiag.diagnostics.base import MOST_LEVELS, levels_of
 from lmdiag.stimuli.levels import near_level_problem, near_levels
+from lmdiag.stimuli.marks import GAP, MARKUP
 from lmdiag.table_files import ROW_NAMES, Problems, Table, as_numbers, not_a_name, written_text
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
-
-GAP = (
-    r"_{3,}|(?<!\w)__(?!\w)|\[(?:BLANK|MASK)\]|<(?:blank|mask|extra_id_0)>|\{\}|(?-i:\bX{4,}\b)"
-    r"|(?-i:\$[A-Z][A-Z_]{2,}\b)"
-)
-"""How the place of a word is often marked, without regard to letter case. Two underscores may be
-part of a name."""
-
-MARKUP = (
-    r"</?(?!(?:mask|blank|unk|s|bos|eos|pad|sep|cls)\b)[a-z][a-z0-9]*(?:\s[^<>]{0,200})?/?>|\\[a-z]+\{"
-    r"|&(?:[a-z]{2,8}|#\d{1,6});"
-)
-"""HTML's tags and characters by name, and LaTeX's commands, without regard to letter case. Tokens
-of models such as <unk> are not markup."""
 
 # a character of each gap and of all markup
 _SIGNS = re.compile(r"[_\[<{X$\\&]").search
