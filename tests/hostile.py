@@ -8,7 +8,7 @@ import re
 import pandas as pd
 from invented_runs import json_lines
 
-from lmdiag.stimuli.marks import MARKUP
+from lmdiag.stimuli.values.marks import MARKUP
 
 HOSTILE = {
     "colour": "\x1b[31mred\x1b[0m",

@@ -18,7 +18,7 @@ import grimp
 from launched import finished
 
 from lmdiag.cli import COMMANDS
-from lmdiag.stimuli.names import NAMES
+from lmdiag.stimuli.values.names import NAMES
 from lmdiag.text import folded
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,6 +54,11 @@ ALONE = {
     "measures": {"formulas", "frequencies", "stats", "text", "types"},
 }  # fmt: skip
 """Room -> the only siblings that it imports."""
+STIMULI = {
+    "values": set(), "designs": {"values", "stimulus_rows"}, "reading": {"values", "designs"},
+    "proposing": {"values", "reading", "stimulus_rows"},
+}  # fmt: skip
+"""Room of `lmdiag.stimuli` -> the others that it imports: the reader does not know the guesser."""
 HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datasets", "pyarrow"}
 HEAVY |= {"pandas", "numpy", "scipy", "altair", "huggingface_hub", "jinja2"}
 """Libraries that no `--help` waits for."""
@@ -94,6 +99,18 @@ def test_rooms_import_as_the_rules_say_and_in_no_circle():
         assert never <= {*imported}
     assert {room: imported[room] for room in ALONE} == ALONE
     assert {*TopologicalSorter(imported).static_order()} == {*imported}
+
+
+def test_the_reader_of_tables_does_not_import_what_proposes_how_to_read_them():
+    graph = modules(types=True)
+    prefix = "lmdiag.stimuli."
+    for module in graph.find_children("lmdiag.stimuli"):
+        graph.squash_module(module)
+        graph.remove_import(importer=module, imported="lmdiag.stimuli")
+    for room, allowed in STIMULI.items():
+        found = graph.find_modules_directly_imported_by(prefix + room)
+        names = {name.removeprefix(prefix) for name in found if name.startswith(prefix)}
+        assert names <= allowed, room
 
 
 def test_no_modules_import_each_other_in_a_circle():
@@ -139,8 +156,8 @@ def test_names_of_columns_of_users_stand_in_one_table():
     own = {*NAMES, "id", "sentence", "condition"}
     rooms = [*(ROOT / "eval/lmdiag").glob("*table*.py"), ROOT / "eval/lmdiag/norms.py"]
     for room in ("stimuli", "analysis", "runs"):
-        rooms += (ROOT / "eval/lmdiag" / room).glob("*.py")
-    paths = [path for path in rooms if path.name not in ("names.py", "published.py")]
+        rooms += (ROOT / "eval/lmdiag" / room).rglob("*.py")
+    paths = [path for path in rooms if path.name not in ("names.py", "published_formats.py")]
     assert len(paths) > 30
     doubled = {
         f"{path.name}:{node.lineno}": names

@@ -88,8 +88,8 @@ from lmdiag.runs.surprisals import (
     word_surprisals,
 )
 from lmdiag.stimuli import Stimuli, load_verbs
-from lmdiag.stimuli.columns import ANALYSED_COLUMNS
-from lmdiag.stimuli.reading import read_frame_rows
+from lmdiag.stimuli.reading.columns import ANALYSED_COLUMNS
+from lmdiag.stimuli.reading.steps import read_frame_rows
 from lmdiag.table_files import MEMORY
 from lmdiag.text import as_parameters, first_few
 from lmdiag.types import (

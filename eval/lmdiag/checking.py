@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 from lmdiag import stimuli
 from lmdiag.keywords import taken, with_fields
 from lmdiag.stimuli import Stimuli
-from lmdiag.stimuli.critical import column_and_start
 from lmdiag.stimuli.dataset import find
-from lmdiag.stimuli.layouts import as_typed
-from lmdiag.stimuli.names import is_named
-from lmdiag.stimuli.proposals import READS_SENTENCES, UnknownLayout
+from lmdiag.stimuli.proposing.proposals import READS_SENTENCES, UnknownLayout
+from lmdiag.stimuli.values.critical_words import column_and_start
+from lmdiag.stimuli.values.layouts import as_typed
+from lmdiag.stimuli.values.names import is_named
 from lmdiag.table_files import MEMORY, ROW_NAMES, Table, read_memory
 from lmdiag.text import column_like, folded, shortened, truncated, visible
 from lmdiag.types import (
@@ -31,9 +31,9 @@ from lmdiag.types import (
 )
 
 if TYPE_CHECKING:
-    from lmdiag.stimuli.conditions import Uses
-    from lmdiag.stimuli.other_rows import OtherRows
-    from lmdiag.stimuli.proposals import Reading
+    from lmdiag.stimuli.designs.conditions import Uses
+    from lmdiag.stimuli.proposing.other_rows import OtherRows
+    from lmdiag.stimuli.proposing.proposals import Reading
 
 _LONGEST_LINE = 4_000
 """Characters of a line, which the name of a column may exceed."""
@@ -342,8 +342,8 @@ def _first_rows(source: Table | None) -> tuple[Mapping[str, str], ...]:
 
 def _of_stimuli(found: TableCheck, source: Table | None, rows: Stimuli) -> TableCheck:
     """What is read of stimuli."""
-    from lmdiag.stimuli.design import check_columns, design_of, item_columns
-    from lmdiag.stimuli.other_rows import responses_of_readers
+    from lmdiag.stimuli.designs.design import check_columns, design_of, item_columns
+    from lmdiag.stimuli.proposing.other_rows import responses_of_readers
 
     options = DesignOptions(**found.design.stored())
     check_columns({rows.task: rows}, options)
@@ -384,7 +384,7 @@ def _of_unknown(
     found: TableCheck, source: Table | None, unknown: UnknownLayout, table: Any
 ) -> TableCheck:
     """What a table without texts may be, or what another command reads of it."""
-    from lmdiag.stimuli.other_rows import responses_of_readers
+    from lmdiag.stimuli.proposing.other_rows import responses_of_readers
 
     found = replace(found, n_rows=len(unknown.table), lacks=unknown.lacks, command="")
     other = unknown.other
@@ -414,7 +414,7 @@ def _of_unknown(
 
 def _proposal(options: TableOptions, reading: Reading) -> Proposal:
     """What options read of a table."""
-    from lmdiag.stimuli.design import design_of
+    from lmdiag.stimuli.designs.design import design_of
 
     options = options.with_further(reading.options)
     if reading.rows is None:
@@ -430,7 +430,11 @@ def _of_responses(
     found: TableCheck, source: Table | None, table: Table, other: OtherRows
 ) -> TableCheck:
     """What `analyse` reads of a table of responses."""
-    from lmdiag.stimuli.column_warnings import refuse_near_levels, warnings_of, why_no_conditions
+    from lmdiag.stimuli.designs.column_warnings import (
+        refuse_near_levels,
+        warnings_of,
+        why_no_conditions,
+    )
 
     item = other.columns["item"]
     response = other.columns["response"]
@@ -512,7 +516,7 @@ def _uses(table: Table, item: str, response: str) -> Uses:
     """What the columns of a table of responses are used for."""
     from pandas import DataFrame
 
-    from lmdiag.stimuli.conditions import uses_of
+    from lmdiag.stimuli.designs.conditions import uses_of
 
     frame = DataFrame({name: x for name, x in table.columns.items() if name}, dtype=object)
     return uses_of(frame.assign(item=frame[item]), response=response)

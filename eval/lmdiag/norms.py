@@ -33,7 +33,7 @@ from lmdiag.presentable import Presentable
 from lmdiag.results import Figure, Run
 from lmdiag.results.figures import figures
 from lmdiag.results.models import model_labels
-from lmdiag.stimuli.shown import first_rows
+from lmdiag.stimuli.designs.shown import first_rows
 from lmdiag.text import first_few
 from lmdiag.types import BadInput, TableOptions
 

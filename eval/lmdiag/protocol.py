@@ -251,7 +251,7 @@ class Protocol(QueryOptions):
         k: ranks at which accuracy is measured.
         threshold: smallest difference in probability that counts for sensitivity@threshold.
         prompt: in a run with `chat`, what the model's chat template puts around every context.
-        limit: rows of a sample of each task, see `lmdiag.stimuli.rows.sample`; None for all.
+        limit: rows of a sample of each task, see `stimulus_rows.sample`; None for all.
         verbs: number of verb pairs in the list for EW and MW; None outside agreement.
     """
 

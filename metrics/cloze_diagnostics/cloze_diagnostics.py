@@ -16,7 +16,7 @@ try:  # `evaluate` would otherwise advise to install the package `lmdiag`, anoth
     from lmdiag.protocol import Protocol, checked_ranks, checked_threshold
     from lmdiag.results.predictions import normalised, of_records
     from lmdiag.stimuli import Stimuli
-    from lmdiag.stimuli.table import converted
+    from lmdiag.stimuli.reading.conversion import converted
     from lmdiag.table_files import Problems, Table, row_index
     from lmdiag.types import BadInput
 except ImportError as error:

@@ -16,9 +16,9 @@ from lmdiag.analysis.procedures import Procedure
 from lmdiag.questions import Setting, row_keys
 from lmdiag.report.selections import ReportFigures
 from lmdiag.runs.surprisals import read_texts
-from lmdiag.stimuli.design import design_of
-from lmdiag.stimuli.layouts import TableLayout
-from lmdiag.stimuli.word_rows import word_rows
+from lmdiag.stimuli.designs.design import design_of
+from lmdiag.stimuli.proposing.word_rows import word_rows
+from lmdiag.stimuli.values.layouts import TableLayout
 from lmdiag.types import BadInput, TableOptions
 
 WIDE = (

@@ -14,13 +14,13 @@ from lmdiag import stimuli
 from lmdiag.analysis.human import read_human
 from lmdiag.analysis.procedures import Procedure, procedure_for
 from lmdiag.runs.surprisals import read_texts
-from lmdiag.stimuli.columns import ANALYSED_COLUMNS
-from lmdiag.stimuli.conditions import uses_of
-from lmdiag.stimuli.design import check_columns, design_of
-from lmdiag.stimuli.kinds import values_of
-from lmdiag.stimuli.names import NAMES, NAMES_OF_WORDS
-from lmdiag.stimuli.reading import read_frame_rows
-from lmdiag.stimuli.shown import first_rows
+from lmdiag.stimuli.designs.conditions import uses_of
+from lmdiag.stimuli.designs.design import check_columns, design_of
+from lmdiag.stimuli.designs.shown import first_rows
+from lmdiag.stimuli.reading.columns import ANALYSED_COLUMNS
+from lmdiag.stimuli.reading.steps import read_frame_rows
+from lmdiag.stimuli.values.kinds import values_of
+from lmdiag.stimuli.values.names import NAMES, NAMES_OF_WORDS
 from lmdiag.table_files import as_texts
 from lmdiag.types import BadInput, DesignOptions, TableOptions
 

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from lmdiag import stimuli
-from lmdiag.stimuli.design import design_of
-from lmdiag.stimuli.splits import split_of
+from lmdiag.stimuli.designs.design import design_of
+from lmdiag.stimuli.values.splits import split_of
 
 LEVELS = {
     "_:grammaticality,number": ["gram_sg", "gram_pl", "ungram_sg", "ungram_pl"],

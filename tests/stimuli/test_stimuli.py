@@ -13,7 +13,7 @@ from datasets import Dataset
 from sentence_files import suite, write_set
 
 from lmdiag import diagnostics, stimuli
-from lmdiag.stimuli.rows import fingerprint
+from lmdiag.stimuli.stimulus_rows import fingerprint
 from lmdiag.types import BadInput
 
 HEADER = "id,item,condition,context,right_context,target,good,contrast,expected\n"

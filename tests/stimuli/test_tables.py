@@ -17,7 +17,7 @@ from lmdiag.analysis.human import read_human
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.report.designs import designs_of
 from lmdiag.stimuli.dataset import read_file
-from lmdiag.stimuli.design import design_of
+from lmdiag.stimuli.designs.design import design_of
 from lmdiag.table_files import WRITTEN_SUFFIXES, as_frame, read_table, write_table
 from lmdiag.types import BadInput, DesignOptions
 

@@ -24,16 +24,16 @@ from lmdiag.analysis.linear import LinearFit, fit_mixed
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.measures import CRITICAL
 from lmdiag.presentable import Presentable
-from lmdiag.stimuli.column_warnings import (
+from lmdiag.stimuli.designs.column_warnings import (
     NO_CONDITION,
     refuse_near_levels,
     warnings_of,
     why_no_conditions,
 )
-from lmdiag.stimuli.conditions import Uses, uses_of
-from lmdiag.stimuli.levels import level_texts
-from lmdiag.stimuli.names import named as known_columns
-from lmdiag.stimuli.shown import read_lines
+from lmdiag.stimuli.designs.conditions import Uses, uses_of
+from lmdiag.stimuli.designs.shown import read_lines
+from lmdiag.stimuli.values.levels import level_texts
+from lmdiag.stimuli.values.names import named as known_columns
 from lmdiag.table_files import as_texts, name_texts, written_text
 from lmdiag.text import DATA_SUFFIX, column_like, first_few, in_order, suggest, visible
 from lmdiag.types import BadInput, Coding

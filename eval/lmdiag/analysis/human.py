@@ -31,12 +31,12 @@ from lmdiag.analysis.running import NotInSentence, RunningTexts
 from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text, user_path
 from lmdiag.results.items import PREDICTED
 from lmdiag.stats import Values
-from lmdiag.stimuli.kinds import values_of
-from lmdiag.stimuli.layouts import TableLayout
-from lmdiag.stimuli.other_rows import columns_of_words, is_one_text, naming_option
-from lmdiag.stimuli.reading import read_frame_rows
-from lmdiag.stimuli.shown import read_lines
-from lmdiag.stimuli.word_rows import dividing_columns, word_rows
+from lmdiag.stimuli.designs.shown import read_lines
+from lmdiag.stimuli.proposing.other_rows import columns_of_words, is_one_text, naming_option
+from lmdiag.stimuli.proposing.word_rows import dividing_columns, word_rows
+from lmdiag.stimuli.reading.steps import read_frame_rows
+from lmdiag.stimuli.values.kinds import values_of
+from lmdiag.stimuli.values.layouts import TableLayout
 from lmdiag.table_files import MISSING, TRUTH, as_numbers, as_texts, has_json_rows, name_texts
 from lmdiag.text import in_order, shortened, suggest
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
@@ -341,7 +341,8 @@ def read_human(
 def with_places(procedure: Profile, table: DataFrame | Mapping[str, Sequence[Any]]) -> Profile:
     """Returns the procedure with position and word, where a table with texts has a row per word.
 
-    Their names are any of `lmdiag.stimuli.names.NAMES`, and their values numbers and single words.
+    Their names are any of `lmdiag.stimuli.values.names.NAMES`, and their values numbers and single
+    words.
     """
     if not procedure.text or (procedure.position and procedure.word):
         return procedure

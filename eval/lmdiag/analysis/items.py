@@ -11,7 +11,7 @@ from pandas import DataFrame, concat
 from lmdiag.results import Run, load_run
 from lmdiag.results.items import Per
 from lmdiag.results.models import model_labels
-from lmdiag.stimuli.reading import read_frame_rows
+from lmdiag.stimuli.reading.steps import read_frame_rows
 from lmdiag.table_files import TABLE_SUFFIXES, has_json_rows
 from lmdiag.types import AS_IT_IS
 

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
-from lmdiag.stimuli.filters import Condition
-from lmdiag.stimuli.names import NAMES, NAMES_OF_WORDS, named
+from lmdiag.stimuli.reading.filters import Condition
+from lmdiag.stimuli.values.names import NAMES, NAMES_OF_WORDS, named
 from lmdiag.types import BadInput, Options
 
 SURPRISAL = "surprisal"

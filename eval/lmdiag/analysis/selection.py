@@ -15,7 +15,7 @@ from lmdiag.analysis.procedures import COMPUTED, ENTROPY, SURPRISAL
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.frequencies import log_frequencies
 from lmdiag.stats import Values
-from lmdiag.stimuli.filters import Condition
+from lmdiag.stimuli.reading.filters import Condition
 from lmdiag.table_files import TRUTH
 from lmdiag.text import column_like
 from lmdiag.types import BadInput

@@ -21,7 +21,7 @@ from lmdiag.report.grid import CellText, Grid, text_grid
 from lmdiag.report.labels import order_of, run_labels
 from lmdiag.report.output import Deferred, Output, Section
 from lmdiag.results.items import Per
-from lmdiag.stimuli.design import design_of, item_columns
+from lmdiag.stimuli.designs.design import design_of, item_columns
 from lmdiag.text import visible
 from lmdiag.types import FOUND_DESIGN, WHOLE_SENTENCE, BadInput, DesignOptions
 

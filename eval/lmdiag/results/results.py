@@ -225,7 +225,7 @@ class Results:
         files: name -> SHA-256 of the files that the figures were computed from.
         design, table: how the user's own data are analysed and were read, as far as it was given.
         warnings: what looks wrong in the model's files, and, after the name of its task, in the
-            user's own data, see `lmdiag.stimuli.design`.
+            user's own data, see `lmdiag.stimuli.designs.design`.
     """
 
     signature: str

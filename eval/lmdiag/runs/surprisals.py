@@ -27,12 +27,12 @@ from lmdiag.results.models import model_label
 from lmdiag.rules import effective
 from lmdiag.runs.asking import ask, control_warning
 from lmdiag.runs.journal import kept_answers
-from lmdiag.stimuli.forms import form_of, refuse_fragments, with_regions
-from lmdiag.stimuli.kinds import values_of
-from lmdiag.stimuli.layouts import TableLayout
-from lmdiag.stimuli.other_rows import columns_of_words, is_one_text, naming_option
-from lmdiag.stimuli.reading import read_rows
-from lmdiag.stimuli.table import text_problem
+from lmdiag.stimuli.proposing.other_rows import columns_of_words, is_one_text, naming_option
+from lmdiag.stimuli.reading.conversion import text_problem
+from lmdiag.stimuli.reading.forms import form_of, refuse_fragments, with_regions
+from lmdiag.stimuli.reading.steps import read_rows
+from lmdiag.stimuli.values.kinds import values_of
+from lmdiag.stimuli.values.layouts import TableLayout
 from lmdiag.table_files import MISSING, Table, as_frame
 from lmdiag.text import without_tokens
 from lmdiag.types import (

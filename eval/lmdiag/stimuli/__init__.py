@@ -25,12 +25,12 @@ from lmdiag import diagnostics
 from lmdiag.files import write_atomically
 from lmdiag.keywords import RowKeywords, RowOptions, check_names, taken, with_fields
 from lmdiag.stimuli.dataset import VERBS, find, read_file
-from lmdiag.stimuli.proposals import UnknownLayout, check_layout
-from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_rows, suite_rows
-from lmdiag.stimuli.reading import read_items
+from lmdiag.stimuli.proposing.proposals import UnknownLayout, check_layout
+from lmdiag.stimuli.published_formats import EXTENDED_SETS, TEXT, extended_rows, suite_rows
+from lmdiag.stimuli.reading.conversion import checked
+from lmdiag.stimuli.reading.steps import read_items
 from lmdiag.stimuli.responses import are_responses, response_rows
-from lmdiag.stimuli.rows import Stimuli, sample
-from lmdiag.stimuli.table import checked
+from lmdiag.stimuli.stimulus_rows import Stimuli, sample
 from lmdiag.table_files import MEMORY, Table, read_memory
 from lmdiag.text import suggest
 from lmdiag.types import AS_IT_IS, BadInput, TableKeywords, TableOptions

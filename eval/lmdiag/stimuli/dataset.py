@@ -20,8 +20,8 @@ from types import ModuleType
 from typing import Any
 
 from lmdiag import diagnostics, files
-from lmdiag.stimuli.forms import SHORT_NAMES, form_of, in_form
-from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_task, suite_rows
+from lmdiag.stimuli.published_formats import EXTENDED_SETS, TEXT, extended_task, suite_rows
+from lmdiag.stimuli.reading.forms import SHORT_NAMES, form_of, in_form
 from lmdiag.table_files import TABLE_SUFFIXES, Table, read_table, row_index
 from lmdiag.text import shortened, suggest
 from lmdiag.text_tables import is_text_table

@@ -11,14 +11,14 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from lmdiag.stimuli.forms import without_gaps
-from lmdiag.stimuli.kinds import values_of
-from lmdiag.stimuli.layouts import TableLayout
-from lmdiag.stimuli.names import named
-from lmdiag.stimuli.other_rows import naming_option, responses
-from lmdiag.stimuli.reading import first_steps, refuse_options
-from lmdiag.stimuli.response_columns import amount_column
-from lmdiag.stimuli.table import check_values
+from lmdiag.stimuli.proposing.other_rows import naming_option, responses
+from lmdiag.stimuli.proposing.response_columns import amount_column
+from lmdiag.stimuli.reading.conversion import check_values
+from lmdiag.stimuli.reading.forms import without_gaps
+from lmdiag.stimuli.reading.steps import first_steps, refuse_options
+from lmdiag.stimuli.values.kinds import values_of
+from lmdiag.stimuli.values.layouts import TableLayout
+from lmdiag.stimuli.values.names import named
 from lmdiag.table_files import ROW_NAMES, Problems, Table, as_numbers, name_texts, written_text
 from lmdiag.text import first_few, folded, plain_response, shortened
 from lmdiag.types import SHARE_ROUNDING, BadInput, TableOptions

@@ -1,7 +1,7 @@
 """Known names of columns, by what they are: one table that every command reads.
 
 Names only suggest: whether a column is what its name says is decided by its values, see
-`lmdiag.stimuli.kinds`. All names are folded, see `lmdiag.text.folded`.
+`lmdiag.stimuli.values.kinds`. All names are folded, see `lmdiag.text.folded`.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from typing import Any
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES, Column
 from lmdiag.diagnostics.base import MOST_LEVELS, levels_of
-from lmdiag.stimuli.levels import near_level_problem, near_levels
-from lmdiag.stimuli.marks import GAP, MARKUP
+from lmdiag.stimuli.values.levels import near_level_problem, near_levels
+from lmdiag.stimuli.values.marks import GAP, MARKUP
 from lmdiag.table_files import ROW_NAMES, Problems, Table, as_numbers, not_a_name, written_text
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
@@ -312,7 +312,7 @@ def _conditions_with(
     """The columns that are conditions once their levels are spelled alike."""
     from pandas import DataFrame
 
-    from lmdiag.stimuli.conditions import uses_of
+    from lmdiag.stimuli.designs.conditions import uses_of
 
     alike = {
         name: [spellings[name].get(level or "", level) for level in levels_of(columns[name])]

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import diagnostics
 from lmdiag.diagnostics.base import levels_of
 from lmdiag.files import user_path
-from lmdiag.stimuli.columns import ITEM_COLUMNS, name_columns, near_names
-from lmdiag.stimuli.critical import column_and_start
-from lmdiag.stimuli.filters import Condition
-from lmdiag.stimuli.forms import in_form
-from lmdiag.stimuli.kinds import RELATED, Distinct, shared_words, values_of
-from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, named
-from lmdiag.stimuli.splits import parts_of
+from lmdiag.stimuli.reading.columns import ITEM_COLUMNS, name_columns, near_names
+from lmdiag.stimuli.reading.filters import Condition
+from lmdiag.stimuli.reading.forms import in_form
+from lmdiag.stimuli.values.critical_words import column_and_start
+from lmdiag.stimuli.values.kinds import RELATED, Distinct, shared_words, values_of
+from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named, named
+from lmdiag.stimuli.values.splits import parts_of
 from lmdiag.table_files import (
     ROW_NAMES,
     Problems,
@@ -114,7 +114,7 @@ def _with_item(table: Table) -> Table:
 
 def _are_alike(first: Distinct, second: Distinct) -> bool:
     """Whether two columns group the rows in the same way."""
-    from lmdiag.stimuli.codes import combined, n_distinct
+    from lmdiag.stimuli.values.codes import combined, n_distinct
 
     n_pairs = n_distinct(combined(first.codes, second.codes))
     return len(first.levels) == len(second.levels) == n_pairs
@@ -340,7 +340,7 @@ def _with_contrasts(table: Table, options: TableOptions) -> Table:
     """The table with `good` and `contrast`, where the user says which rows they are."""
     from pandas import DataFrame
 
-    from lmdiag.stimuli.levels import joined_names
+    from lmdiag.stimuli.values.levels import joined_names
 
     if not options.good or not options.contrast:
         raise BadInput("--good COLUMN=VALUE and --contrast COLUMN are given together")

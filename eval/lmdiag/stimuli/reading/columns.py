@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lmdiag.diagnostics import CORE, SENTENCES
-from lmdiag.stimuli.forms import PAIR, form_of, is_region, unknown_mark
-from lmdiag.stimuli.kinds import FEW_ROWS, Distinct, ValueKind, values_of
-from lmdiag.stimuli.marks import GAP
-from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, named
+from lmdiag.stimuli.reading.forms import PAIR, form_of, is_region, unknown_mark
+from lmdiag.stimuli.values.kinds import FEW_ROWS, Distinct, ValueKind, values_of
+from lmdiag.stimuli.values.marks import GAP
+from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named, named
 from lmdiag.table_files import Problems, Table
 from lmdiag.text import DATA_SUFFIX, folded, shortened
 from lmdiag.types import BadInput, TableOptions

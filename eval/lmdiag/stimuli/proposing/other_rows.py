@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from lmdiag.stimuli.kinds import MOST_LABELS
-from lmdiag.stimuli.layouts import TableLayout, as_typed, named_options
-from lmdiag.stimuli.names import is_named, is_outcome, named
-from lmdiag.stimuli.response_columns import response_columns
-from lmdiag.stimuli.word_rows import may_be_response, word_rows
+from lmdiag.stimuli.proposing.response_columns import response_columns
+from lmdiag.stimuli.proposing.word_rows import may_be_response, word_rows
+from lmdiag.stimuli.values.kinds import MOST_LABELS
+from lmdiag.stimuli.values.layouts import TableLayout, as_typed, named_options
+from lmdiag.stimuli.values.names import is_named, is_outcome, named
 from lmdiag.text import folded
 from lmdiag.types import TableOptions
 
@@ -189,7 +189,7 @@ def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
 
 def _are_trials(layout: TableLayout, name: str) -> bool:
     """Whether numbers are those of the trials of a reader: each once, up to the rows of one."""
-    from lmdiag.stimuli.codes import combined, n_distinct
+    from lmdiag.stimuli.values.codes import combined, n_distinct
 
     readers = named("reader", layout.values)
     if not readers:

@@ -133,7 +133,7 @@ class Distinct:
 
     def differs_within(self, groups: Distinct) -> bool:
         """Whether most values of another column have several of these."""
-        from lmdiag.stimuli.codes import n_distinct_by
+        from lmdiag.stimuli.values.codes import n_distinct_by
 
         n_values = n_distinct_by(groups.codes, self.codes)
         return bool(2 * (n_values > 1).sum() > (n_values > 0).sum())
@@ -168,7 +168,7 @@ class Distinct:
 
     def _are_labels(self, items: NDArray[np.intp] | None) -> bool:
         """Whether there are two to six values, in more than twelve rows, which repeat."""
-        from lmdiag.stimuli.codes import n_distinct_by
+        from lmdiag.stimuli.values.codes import n_distinct_by
 
         n = len(self.levels)
         if not (2 <= n <= MOST_LABELS and self.n_filled > FEW_ROWS and self.n_filled >= 2 * n):

@@ -8,8 +8,8 @@ from shlex import quote
 
 import numpy as np
 
-from lmdiag.stimuli.codes import combined
-from lmdiag.stimuli.kinds import Distinct
+from lmdiag.stimuli.values.codes import combined
+from lmdiag.stimuli.values.kinds import Distinct
 
 # levels of judgments; those of a column of any name, and those of a column that is named so
 _GOOD = frozenset(("good", "ok", "okay", "correct", "grammatical", "gram", "acceptable", "✓"))

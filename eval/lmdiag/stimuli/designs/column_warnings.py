@@ -1,6 +1,6 @@
 """What looks wrong in the columns of a table of items, and why none is a condition.
 
-Each line is of the table as its columns were classified, see `lmdiag.stimuli.conditions`.
+Each line is of the table as its columns were classified, see `lmdiag.stimuli.designs.conditions`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from shlex import quote
 import numpy as np
 
 from lmdiag.diagnostics.base import MOST_LEVELS
-from lmdiag.stimuli.codes import combined, is_known_from, n_distinct_by
-from lmdiag.stimuli.conditions import MANY_LABELS, RARE, SHARE, Uses
-from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, Distinct, shared_words
-from lmdiag.stimuli.levels import near_level_problem, near_levels
-from lmdiag.stimuli.names import is_filler
-from lmdiag.stimuli.splits import split_of, split_of_names
+from lmdiag.stimuli.designs.conditions import MANY_LABELS, RARE, SHARE, Uses
+from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct_by
+from lmdiag.stimuli.values.kinds import MOST_LABELS, RELATED, Distinct, shared_words
+from lmdiag.stimuli.values.levels import near_level_problem, near_levels
+from lmdiag.stimuli.values.names import is_filler
+from lmdiag.stimuli.values.splits import split_of, split_of_names
 from lmdiag.text import first_few, in_order, shortened
 from lmdiag.types import BadInput
 

@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmdiag.stimuli.kinds import FEW_ROWS, MOST_LABELS, ValueKind, values_of
-from lmdiag.stimuli.marks import GAP, is_ended
-from lmdiag.stimuli.names import named
+from lmdiag.stimuli.values.kinds import FEW_ROWS, MOST_LABELS, ValueKind, values_of
+from lmdiag.stimuli.values.marks import GAP, is_ended
+from lmdiag.stimuli.values.names import named
 from lmdiag.text import folded
 from lmdiag.types import Options
 
@@ -39,7 +39,7 @@ class TableLayout:
 
     def _found_of_readers(self) -> set[str]:
         """The columns that are about readers: each has one value in all rows of a reader."""
-        from lmdiag.stimuli.codes import is_known_from
+        from lmdiag.stimuli.values.codes import is_known_from
 
         readers = [self.values[name] for name in named("reader", self.values)]
         readers = [x for x in readers if 2 * len(x.levels) <= x.n_filled]

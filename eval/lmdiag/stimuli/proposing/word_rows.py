@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag.stimuli.kinds import Distinct
-from lmdiag.stimuli.layouts import TableLayout, has_letters
-from lmdiag.stimuli.names import is_named, is_outcome, named
+from lmdiag.stimuli.values.kinds import Distinct
+from lmdiag.stimuli.values.layouts import TableLayout, has_letters
+from lmdiag.stimuli.values.names import is_named, is_outcome, named
 from lmdiag.text import folded
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def may_be_response(layout: TableLayout, word: str, name: str) -> bool:
     They are called so, or they are not surprisals, do not follow from the word, as its length, and
     do not rise from word to word, as its place.
     """
-    from lmdiag.stimuli.codes import is_known_from
+    from lmdiag.stimuli.values.codes import is_known_from
 
     numbers, words = layout.values[name], layout.values[word]
     if is_outcome(name) or is_named(name, "outcome"):
@@ -230,7 +230,7 @@ def _beginnings(
     """
     import numpy as np
 
-    from lmdiag.stimuli.codes import combined, n_distinct
+    from lmdiag.stimuli.values.codes import combined, n_distinct
 
     words = columns[word].codes
     names = combined(np.zeros_like(words), *(columns[name].codes for name in texts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from lmdiag.stimuli.rows import Stimuli
+from lmdiag.stimuli.stimulus_rows import Stimuli
 from lmdiag.text import first_few, shortened, truncated, visible
 from lmdiag.types import GAP_SPACES, Query
 

@@ -15,10 +15,10 @@ from shlex import quote
 from typing import Any
 
 from lmdiag.spacing import LONGEST_LOOK, has_space
-from lmdiag.stimuli.critical import column_and_start, with_critical, word_spans
-from lmdiag.stimuli.marks import GAP, MARKUP, is_ended
-from lmdiag.stimuli.names import named as named_columns
-from lmdiag.stimuli.table import text_problem
+from lmdiag.stimuli.reading.conversion import text_problem
+from lmdiag.stimuli.values.critical_words import column_and_start, with_critical, word_spans
+from lmdiag.stimuli.values.marks import GAP, MARKUP, is_ended
+from lmdiag.stimuli.values.names import named as named_columns
 from lmdiag.table_files import Table
 from lmdiag.text import first_few, shortened
 from lmdiag.types import AS_IT_IS, GAP_SPACES, BadInput, Query, TableOptions

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
-from lmdiag.stimuli.kinds import Distinct, distinct_values, values_of
-from lmdiag.stimuli.names import TEXT_COLUMNS
+from lmdiag.stimuli.values.kinds import Distinct, distinct_values, values_of
+from lmdiag.stimuli.values.names import TEXT_COLUMNS
 from lmdiag.table_files import coded_texts
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-    from lmdiag.stimuli.codes import Codes
+    from lmdiag.stimuli.values.codes import Codes
 
 
 def joined_texts(table: DataFrame, mark: str = " ") -> Series:

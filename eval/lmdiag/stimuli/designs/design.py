@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag import diagnostics
-from lmdiag.stimuli.codes import Codes, combined, first_rows_of, is_known_from, n_distinct_by
-from lmdiag.stimuli.column_warnings import warnings_of, why_no_conditions
-from lmdiag.stimuli.conditions import NO_CONDITIONS, Uses, uses_of
-from lmdiag.stimuli.contrasts import comparing_options
-from lmdiag.stimuli.critical import critical_lines, critical_uses
-from lmdiag.stimuli.kinds import MOST_LABELS, values_of
-from lmdiag.stimuli.levels import joined_names
-from lmdiag.stimuli.names import TEXT_COLUMNS
-from lmdiag.stimuli.names import named as named_columns
-from lmdiag.stimuli.rows import Stimuli
-from lmdiag.stimuli.shown import first_rows, uses_text
-from lmdiag.stimuli.splits import split_of_names
+from lmdiag.stimuli.designs.column_warnings import warnings_of, why_no_conditions
+from lmdiag.stimuli.designs.comparing_options import comparing_options
+from lmdiag.stimuli.designs.conditions import NO_CONDITIONS, Uses, uses_of
+from lmdiag.stimuli.designs.shown import first_rows, uses_text
+from lmdiag.stimuli.stimulus_rows import Stimuli
+from lmdiag.stimuli.values.codes import Codes, combined, first_rows_of, is_known_from, n_distinct_by
+from lmdiag.stimuli.values.critical_words import critical_lines, critical_uses
+from lmdiag.stimuli.values.kinds import MOST_LABELS, values_of
+from lmdiag.stimuli.values.levels import joined_names
+from lmdiag.stimuli.values.names import TEXT_COLUMNS
+from lmdiag.stimuli.values.names import named as named_columns
+from lmdiag.stimuli.values.splits import split_of_names
 from lmdiag.table_files import name_texts
 from lmdiag.text import column_like, first_few, folded, suggest, visible
 from lmdiag.types import FOUND_DESIGN, WHOLE_SENTENCE, BadInput, DesignOptions
@@ -56,7 +56,7 @@ class Design:
         others: further column -> what it is.
         warnings: what looks wrong, one line each.
         texts: columns of the texts that are read.
-        rows: the first row as it is read; see `lmdiag.stimuli.shown.first_rows`.
+        rows: the first row as it is read; see `lmdiag.stimuli.designs.shown.first_rows`.
         comparing: options that compare good rows with bad ones; "" for none.
     """
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from lmdiag.stimuli.kinds import MOST_LABELS, Distinct
-from lmdiag.stimuli.layouts import TableLayout, has_letters
-from lmdiag.stimuli.names import NAMES_OF_RESPONSES, is_named, named
+from lmdiag.stimuli.values.kinds import MOST_LABELS, Distinct
+from lmdiag.stimuli.values.layouts import TableLayout, has_letters
+from lmdiag.stimuli.values.names import NAMES_OF_RESPONSES, is_named, named
 from lmdiag.text import folded
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _are_said(layout: TableLayout, context: str, name: str) -> bool:
     """
     import numpy as np
 
-    from lmdiag.stimuli.codes import combined, is_known_from, n_distinct, n_distinct_by
+    from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct, n_distinct_by
 
     contexts = layout.values[context].codes
     words = layout.values[name].codes
@@ -169,7 +169,7 @@ def amount_column(
     """
     import numpy as np
 
-    from lmdiag.stimuli.codes import combined, n_distinct
+    from lmdiag.stimuli.values.codes import combined, n_distinct
 
     if named("reader", columns) or not _AMOUNTS.isdisjoint(map(folded, columns)):
         return None

@@ -9,12 +9,13 @@ from itertools import chain, combinations, pairwise, permutations
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lmdiag.stimuli.critical import critical_options, may_be_critical, word_spans
-from lmdiag.stimuli.forms import PAIR, form_of
-from lmdiag.stimuli.kinds import FEW_ROWS, MOST_LABELS, RELATED, overlap, words_of
-from lmdiag.stimuli.layouts import TableLayout, as_typed, has_letters, named_options
-from lmdiag.stimuli.marks import GAP, is_ended
-from lmdiag.stimuli.names import (
+from lmdiag.stimuli.proposing.other_rows import other_rows
+from lmdiag.stimuli.reading.forms import PAIR, form_of
+from lmdiag.stimuli.values.critical_words import critical_options, may_be_critical, word_spans
+from lmdiag.stimuli.values.kinds import FEW_ROWS, MOST_LABELS, RELATED, overlap, words_of
+from lmdiag.stimuli.values.layouts import TableLayout, as_typed, has_letters, named_options
+from lmdiag.stimuli.values.marks import GAP, is_ended
+from lmdiag.stimuli.values.names import (
     NAMES,
     TEXT_COLUMNS,
     are_judged,
@@ -25,14 +26,13 @@ from lmdiag.stimuli.names import (
     names_sentences,
     pair_of_texts,
 )
-from lmdiag.stimuli.other_rows import other_rows
-from lmdiag.stimuli.splits import split_of
+from lmdiag.stimuli.values.splits import split_of
 from lmdiag.table_files import Table
 from lmdiag.text import DATA_SUFFIX, folded, shortened
 from lmdiag.types import BadInput, TableOptions
 
 if TYPE_CHECKING:
-    from lmdiag.stimuli.rows import Stimuli
+    from lmdiag.stimuli.stimulus_rows import Stimuli
 
 _PARTS = {"number", "start", "surprisal", "state"}  # of a text, as lmdiag writes them
 _SHORT = 3  # letters of articles and prepositions

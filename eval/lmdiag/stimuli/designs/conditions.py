@@ -16,7 +16,7 @@ import numpy as np
 
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
-from lmdiag.stimuli.codes import (
+from lmdiag.stimuli.values.codes import (
     Codes,
     combined,
     is_known_from,
@@ -25,7 +25,7 @@ from lmdiag.stimuli.codes import (
     presence,
     variance_of_counts,
 )
-from lmdiag.stimuli.kinds import (
+from lmdiag.stimuli.values.kinds import (
     MOST_LABELS,
     RELATED,
     Distinct,
@@ -33,8 +33,14 @@ from lmdiag.stimuli.kinds import (
     own_overlap,
     words_of,
 )
-from lmdiag.stimuli.levels import ItemLevels, model_texts
-from lmdiag.stimuli.names import TEXT_COLUMNS, is_filler, is_named, is_outcome, names_measures
+from lmdiag.stimuli.values.levels import ItemLevels, model_texts
+from lmdiag.stimuli.values.names import (
+    TEXT_COLUMNS,
+    is_filler,
+    is_named,
+    is_outcome,
+    names_measures,
+)
 from lmdiag.text import folded, in_order
 
 if TYPE_CHECKING:
@@ -173,7 +179,7 @@ def uses_of(
         table: columns of plain values, among them those of texts that a model reads, if there are.
         conditions: what the user says they are; () to find them.
         response: the column of the response, which cannot be a condition.
-        is_joined: several columns name the items, see `lmdiag.stimuli.design.joined_items`.
+        is_joined: several columns name the items, see `lmdiag.stimuli.designs.design.joined_items`.
     """
     texts = model_texts(table)
     never = {"item", response, *(TEXT_COLUMNS if texts else ())}

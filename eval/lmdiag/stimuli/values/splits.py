@@ -9,7 +9,7 @@ from math import prod
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, Distinct, shared_words
+from lmdiag.stimuli.values.kinds import MOST_LABELS, RELATED, Distinct, shared_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,7 +165,7 @@ def _readings(
     import numpy as np
     from pandas import factorize
 
-    from lmdiag.stimuli.codes import combined
+    from lmdiag.stimuli.values.codes import combined
 
     for separator, parts in _divisions(names) if len(names) > 1 else ():
         codes = [factorize(np.array(part, dtype=object))[0] for part in zip(*parts, strict=True)]

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
 
 from lmdiag.formulas import Formula, FormulaError, parse_formula
-from lmdiag.stimuli.forms import joined
+from lmdiag.stimuli.reading.forms import joined
 from lmdiag.table_files import Table, row_index
 from lmdiag.text import ValidationProblem, first_problem
 from lmdiag.types import BadInput
