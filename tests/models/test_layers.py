@@ -4,11 +4,21 @@
 a full forward through it.
 """
 
+import copy
+
 import pytest
 import torch
 from families import FAMILIES, family_params
 from reference import CLOSE, AtLayer, Reference, SentenceReference
 from tokenizer_files import byte_level
+from transformers import (
+    Gemma3Config,
+    Gemma3ForConditionalGeneration,
+    GitConfig,
+    GitForCausalLM,
+    OpenAIGPTConfig,
+    OpenAIGPTLMHeadModel,
+)
 
 from lmdiag.models import LoadOptions, load
 from lmdiag.runs.asking import ask
@@ -89,6 +99,62 @@ def test_sentences(name, family_dir):
             words, _ = exact.words(sentence.text)
             for span, right in zip(answer.words, words, strict=True):
                 assert span.log_prob == pytest.approx(right.log_prob, abs=CLOSE), span
+
+
+def gpt1():
+    """Its blocks return a list."""
+    config = OpenAIGPTConfig(vocab_size=len(BYTES), n_embd=16, n_layer=3, n_head=2, n_positions=64)
+    return OpenAIGPTLMHeadModel(config)
+
+
+VISION = {"image_size": 16, "patch_size": 8, "intermediate_size": 96, "num_attention_heads": 2}
+"""A tower with as many layers as the text model, and more parameters."""
+
+TEXT = {"vocab_size": len(BYTES), "hidden_size": 16, "intermediate_size": 24, "head_dim": 8}
+TEXT |= {"num_hidden_layers": 3, "num_attention_heads": 2, "num_key_value_heads": 1}
+
+
+def gemma3_with_images():
+    text = {**TEXT, "pad_token_id": 0, "sliding_window": 64}
+    vision = {**VISION, "hidden_size": 32, "num_hidden_layers": 3}
+    tokens = {"image_token_index": 5, "boi_token_index": 6, "eoi_token_index": 7}
+    config = Gemma3Config(text_config=text, vision_config=vision, mm_tokens_per_image=4, **tokens)
+    return Gemma3ForConditionalGeneration(config)
+
+
+def git():
+    vision = {**VISION, "hidden_size": 32, "num_hidden_layers": 3}
+    sizes = {name: size for name, size in TEXT.items() if name not in ("head_dim",)}
+    config = GitConfig(vision_config=vision, max_position_embeddings=64, **sizes)
+    return GitForCausalLM(config)
+
+
+@pytest.mark.parametrize(
+    ("make", "finish"),
+    [
+        (gpt1, lambda m, x: m.lm_head(x)),
+        (gemma3_with_images, lambda m, x: m.lm_head(m.model.language_model.norm(x))),
+        (git, lambda m, x: m.output(x)),
+    ],
+)
+def test_lists_of_states_and_towers_of_images(make, finish):
+    torch.manual_seed(0)
+    network = make().eval().requires_grad_(False)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    model = asked(network, BYTES, "causal")
+    text = "a bird is a bird"
+    [by_layer] = ask(model.at_layers(["all"]), [Sentence(text)], top=0)
+    assert len(by_layer) == 4
+    ids = torch.tensor([[BYTES.bos_token_id, *BYTES(text).input_ids]])
+    exact = copy.deepcopy(network).double()
+    outputs = exact(input_ids=ids, output_hidden_states=True)
+    logits = [finish(exact, states) for states in outputs.hidden_states[:3]] + [outputs.logits]
+    for answer, logits_of in zip(by_layer, logits, strict=True):
+        log_probs = logits_of[0, :-1].log_softmax(-1)
+        right = float(log_probs.gather(1, ids[0, 1:, None]).sum())
+        assert answer.log_prob == pytest.approx(right, abs=CLOSE)
 
 
 def test_one_layer_is_not_run_further(family_dir):

@@ -131,9 +131,9 @@ class Layers:
     def _state_of(self, output: Any) -> torch.Tensor:
         """Returns the state in what a layer returns, and remembers the rest."""
         state: torch.Tensor = output
-        if isinstance(output, tuple):
+        if isinstance(output, tuple | list):  # a list in GPT-1
             state = output[0]
-            self.others = output[1:]
+            self.others = tuple(output[1:])
         return state
 
 
@@ -141,7 +141,8 @@ def find_layers(model: PreTrainedModel) -> Layers | None:
     """Returns the layers of a model, the decoder's of an encoder-decoder; None if not found.
 
     They are the list of modules in the base model that has as many as the configuration says, of
-    several such lists the one with the most parameters.
+    several such lists the one with the most parameters. The towers of a multimodal model, which
+    read images or sound, are models of another type and have layers of their own.
     """
     base: Any = model.base_model
     if model.config.is_encoder_decoder:
@@ -149,9 +150,17 @@ def find_layers(model: PreTrainedModel) -> Layers | None:
     config = model.config.get_text_config(decoder=True)
     counts = (getattr(config, name, None) for name in ("num_decoder_layers", "num_hidden_layers"))
     n_layers = next(filter(None, counts), None)
+    towers = {
+        module
+        for part in base.modules()
+        if isinstance(part, PreTrainedModel) and part is not base
+        if part.config.model_type not in (config.model_type, base.config.model_type)
+        for module in part.modules()
+    }
     lists = [
         Layers(model, owner, name, modules)
         for owner in base.modules()
+        if owner not in towers
         for name, modules in owner.named_children()
         if isinstance(modules, nn.ModuleList) and len(modules) == n_layers
     ]

@@ -22,6 +22,7 @@ from lmdiag.models.forward.layers import Layers
 from lmdiag.models.forward.reader import Layout, Reader
 from lmdiag.models.tokens.encoders import MaskedEncoder, QuestionEncoder
 from lmdiag.models.tokens.questions import PartialWord, TokenRow
+from lmdiag.text import shortened
 from lmdiag.types import BadInput, Query, Question
 
 _TEXT = (
@@ -412,7 +413,7 @@ def check_layers(reader: Reader, encoder: QuestionEncoder) -> Layers:
 
     Raises:
         BadInput: its layers are not found, or the state after the last one, by the way that all
-            others go, does not give the model's ordinary answer.
+            others go, does not give the model's ordinary answer or any.
     """
     name = f"model {encoder.spelling.model_id} ({type(reader.model).__name__})"
     layers = reader.layers
@@ -429,8 +430,11 @@ def check_layers(reader: Reader, encoder: QuestionEncoder) -> Layers:
     try:
         done = reader.network(inputs, reads, (len(layers), None))
         is_ordinary = same(reader, *reader.log_probs(done, (len(layers), None)))
-    except Exception:  # models raise anything for states that they do not expect
-        pass
+    except Exception as error:  # models raise anything for states that they do not expect
+        raise BadInput(
+            f"{name} cannot make an answer of the state after a layer, {type(error).__name__}: "
+            f"{shortened(error)}: leave layers out"
+        ) from error
     finally:
         reader.projection_module = module
     if not is_ordinary:
