@@ -68,6 +68,7 @@ def evaluate(
         censored=_unscored(stimuli.columns(), predictions, "censored"),
         shared_tokens=_sharing_tokens(stimuli.columns(), predictions),
         without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
+        first_word_contrasts=_first_word_contrasts(stimuli.columns(), predictions[0]),
         equal_contrasts=max((x.equal for shuffle in scores for x in shuffle.values()), default=0),
         not_computed=_not_computed(stimuli, predictions[0], protocol, scores[0]),
     )
@@ -223,6 +224,18 @@ def _sharing_tokens(rows: Columns, predictions: Sequence[Predictions]) -> list[U
         for row, spans in enumerate(first.words)
         for words in measures.words_sharing_tokens(rows["sentence"][row], spans or ())
     ]
+
+
+def _first_word_contrasts(rows: Columns, predictions: Predictions) -> int:
+    """The contrasts whose sentences differ in first words that have no probability."""
+    if "contrast" not in rows:
+        return 0
+    first_words: dict[str, set[str]] = {}
+    for row, words in enumerate(predictions.words):
+        if words and words[0].log_prob is None and words[0].n_tokens:
+            first = rows["sentence"][row][words[0].start : words[0].end]
+            first_words.setdefault(rows["contrast"][row], set()).add(first)
+    return sum(len(different) > 1 for different in first_words.values())
 
 
 def _not_computed(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Asks = Literal["word", "sentence"]
 Unit = Literal["token", "word"]
-Bos = Literal["auto", "always", "never"]
+Bos = Literal["auto", "always", "never", "eos"]
 Pll = Literal["within-word", "original"]
 FinalPeriod = Literal["always", "never"]
 FirstLetter = Literal["as-is", "upper", "lower"]
@@ -48,7 +48,8 @@ class ScoringOptions(Options):
     """unit of the top-k list and of probabilities"""
     bos: Bos = "auto"
     """whether a causal model's context starts with the beginning-of-sequence token; auto: as the
-    tokenizer does, and for whole sentences where it has one"""
+    tokenizer does, and for whole sentences where it has one; eos: with the end-of-sequence token,
+    for tokenizers without another"""
     pll: Pll = "within-word"
     """what a masked model does not see where it scores a token of a whole sentence: the token and
     the later ones of its word, or the token alone"""

@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 from lmdiag.models import LoadOptions, load
 from lmdiag.models.demo import demo_folder
 from lmdiag.models.tokens.framing import _DATE
-from lmdiag.types import BadInput, Query, Question
+from lmdiag.types import BadInput, Query, Question, Sentence
 from models.toys import alone, ask, asked, bert, gpt2
 
 CONTEXTS = ("A robin is a", "The doctor told José that it’s the")
@@ -286,3 +286,20 @@ def test_causal_models():
     assert prompted("{context}", "a", final_period="never") == prompted("{context}", "a")
     read = prompted("b: {context}", "a a", first_letter="upper")
     assert read == ["b", ":", "Ġ", "A", "Ġa", "Ġbird"]
+
+
+def test_the_end_of_sequence_token_stands_before_texts_without_another():
+    """The first word has a probability then; a tokenizer with another token is refused."""
+    tokenizer = byte_level("Ġ b", "Ġb i")
+    tokenizer.bos_token = None
+    model = asked(gpt2(len(tokenizer)), tokenizer, "causal", bos="eos")
+    sentence = model.encode(Sentence("a bi"))
+    assert sentence.encoder.opening == (tokenizer.eos_token_id,)
+    assert [*sentence.scored] == [*range(len(sentence.ids))]
+    assert (model.info.bos, model.info.sentence_bos) == (True, True)
+    auto = asked(gpt2(len(tokenizer)), tokenizer, "causal")
+    assert not auto.info.sentence_bos
+    with pytest.raises(BadInput, match=r"has no beginning-of-sequence token.*use --bos eos"):
+        asked(gpt2(len(tokenizer)), tokenizer, "causal", bos="always")
+    with pytest.raises(BadInput, match=r"has the beginning-of-sequence token <s>: use"):
+        asked(gpt2(40), sentencepiece("▁bird"), "causal", bos="eos")

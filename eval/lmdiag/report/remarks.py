@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from lmdiag.measures import MeasureName
 from lmdiag.report import numbers
 from lmdiag.report.selections import ReportFigures, headlines
-from lmdiag.results import SettingResults
+from lmdiag.results import Results, SettingResults
 from lmdiag.results.published import citation, has_published_rows, human_facts
 from lmdiag.text import first_few, visible, without_tokens
 
@@ -72,7 +72,7 @@ def _without_figures(task: str, figures: ReportFigures, settings: Sequence[str] 
                 if measure.not_defined:
                     reason = f"{where} not defined: {visible(measure.not_defined)}"
                     undefined.setdefault(reason, {})[MeasureName.of(name).label] = None
-            left_out += _left_out(content, f"{by}{where}")
+            left_out += _left_out(content, f"{by}{where}", _bos_remedy(run))
     lines = (f"{numbers.UNDEFINED} {', '.join(x)}{reason}" for reason, x in undefined.items())
     return [*lines, *left_out]
 
@@ -95,7 +95,15 @@ def against_chance(figures: ReportFigures, task: str = "") -> list[str]:
     return lines
 
 
-def _left_out(content: SettingResults, where: str) -> Iterator[str]:
+def _bos_remedy(run: Results) -> str:
+    """What gives first words a probability; "" where lmdiag did not read the texts."""
+    if not run.model.tokenizer:
+        return ""
+    is_chosen = run.protocol.bos == "never"
+    return ": leave --bos never out" if is_chosen else ": compare with --bos eos"
+
+
+def _left_out(content: SettingResults, where: str, remedy: str) -> Iterator[str]:
     """How many rows of a setting have no figure, and which; `where` names model and setting."""
     for state, rows in (("unscorable", content.unscorable), ("censored", content.censored)):
         words = list(dict.fromkeys(visible(row.word) for row in rows))
@@ -113,4 +121,6 @@ def _left_out(content: SettingResults, where: str) -> Iterator[str]:
         yield f"not scored{where}: {without_tokens(words)}"
     if content.without_first:
         first = f"the first word of {content.without_first:,} sentences"
-        yield f"not scored{where}: {first}, which has nothing before it"
+        if n := content.first_word_contrasts:
+            first += f", in which the sentences of {n:,} contrast{'s' * (n > 1)} differ"
+        yield f"not scored{where}: {first}, which has nothing before it{remedy}"

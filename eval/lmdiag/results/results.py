@@ -151,6 +151,7 @@ class SettingResults:
             it, whose last token covers both: they have no surprisal.
         without_first: number of whole sentences whose first word has no probability, since nothing
             stands before it; it is left out of their sums.
+        first_word_contrasts: number of contrasts whose sentences differ in such first words.
         equal_contrasts: number of contrasts left out because a good and a bad row have the same
             text or the same tokens.
         not_computed: a line for each measure that cannot be computed, and why.
@@ -162,6 +163,7 @@ class SettingResults:
     censored: list[UnscoredWord] = field(default_factory=list)
     shared_tokens: list[UnscoredWord] = field(default_factory=list)
     without_first: int = 0
+    first_word_contrasts: int = 0
     equal_contrasts: int = 0
     not_computed: list[str] = field(default_factory=list)
 

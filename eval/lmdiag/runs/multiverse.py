@@ -71,8 +71,8 @@ def run_members(
                 asked_so = inputs.asked_by(chosen)
                 keys = _keys(variant, asked_so)
         except BadInput as error:
-            if fields.get("bos") == "always" and asked:
-                continue  # the tokenizer does not have the token, or the prompt begins with it
+            if fields.get("bos") in ("always", "eos") and asked:
+                continue  # the tokenizer lacks the token, or the prompt begins with it
             asked_with = f"asked with {_texts(fields)}; --knobs leaves knobs out"
             raise type(error)(f"{error} ({asked_with})") from None
         tried.append(choices)

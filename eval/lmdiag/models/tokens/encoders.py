@@ -225,15 +225,31 @@ def _opening(spelling: Spelling, bos: Bos) -> Pieces:
     """Returns the special tokens that stand before every text of a causal model.
 
     auto keeps what the tokenizer puts there, always adds the beginning-of-sequence token where it
-    is missing, never leaves all of them out.
+    is missing, never leaves all of them out, eos puts the end-of-sequence token where there is no
+    other one.
     """
     if bos == "never":
         return ()
+    if bos == "eos":
+        return _eos_opening(spelling)
     if bos == "auto" or (spelling.opening and spelling.bos in (None, *spelling.opening)):
         return spelling.opening
     if spelling.bos is None:
         raise BadInput(
             f"model {spelling.model_id}: its tokenizer has no beginning-of-sequence token: "
-            "leave --bos always out"
+            "leave --bos always out, or use --bos eos"
         )
     return (spelling.bos, *spelling.opening)
+
+
+def _eos_opening(spelling: Spelling) -> Pieces:
+    """Returns the end-of-sequence token, which stands before texts with `--bos eos`."""
+    head = f"model {spelling.model_id}: its tokenizer"
+    if spelling.bos is not None:
+        name = spelling.name(spelling.bos)
+        raise BadInput(f"{head} has the beginning-of-sequence token {name}: use --bos always")
+    if spelling.eos is None:
+        raise BadInput(f"{head} has no end-of-sequence token: leave --bos eos out")
+    if spelling.eos in spelling.opening:
+        return spelling.opening
+    return (spelling.eos, *spelling.opening)

@@ -57,7 +57,7 @@ class Spelling:
         model_id: for messages.
         opening: special tokens that the tokenizer puts before a text.
         closing: special tokens that it puts after a text.
-        bos: its beginning-of-sequence token; None if it has none.
+        bos, eos: its beginning-of-sequence and end-of-sequence tokens; None if it has none.
         ends_sentences: whether a period ends a sentence whose blank is its last word.
 
     Args:
@@ -75,6 +75,7 @@ class Spelling:
         self.model_id = model_id
         self.ends_sentences = final_period
         self.bos: int | None = tokenizer.bos_token_id
+        self.eos: int | None = tokenizer.eos_token_id
         self._backend = tokenizer.backend_tokenizer
         self._backend.no_padding()
         self._backend.no_truncation()
