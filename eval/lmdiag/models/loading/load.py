@@ -34,7 +34,7 @@ from lmdiag.models.loading.checks import (
 )
 from lmdiag.models.loading.errors import one_line_errors
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
-from lmdiag.models.loading.tokenizer_file import use_tokenizer_file
+from lmdiag.models.loading.tokenizer_file import check_offsets, use_tokenizer_file
 from lmdiag.types import BadInput, Kind
 
 _KINDS: dict[Kind, tuple[str, dict[str, str]]] = {
@@ -184,7 +184,9 @@ def _load_tokenizer(
     tokenizer = check_tokenizer(checkpoint.id, made, kind)
     with one_line_errors(checkpoint.id, _TOKENIZER):
         file = checkpoint.file("tokenizer.json")
-        return tokenizer, use_tokenizer_file(checkpoint.id, tokenizer, file)
+        reading = use_tokenizer_file(checkpoint.id, tokenizer, file)
+        repaired = check_offsets(checkpoint.id, tokenizer)
+    return tokenizer, "; ".join(filter(None, (reading, repaired))) or None
 
 
 def _load_weights(

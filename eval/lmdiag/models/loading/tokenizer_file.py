@@ -8,14 +8,17 @@ other tokens then.
 
 from __future__ import annotations
 
+import json
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Encoding, Tokenizer
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from lmdiag.text import visible
+from lmdiag.types import BadInput
 
 PROBES = (
     "John saw Mary", "room 1234", "a naïve café", "it's “odd”, isn't it?", "one\ntwo\tthree",
@@ -24,6 +27,9 @@ PROBES = (
 )  # fmt: skip
 """Case, digits, accents, punctuation, white space, scripts without spaces, compatibility forms.
 Their first words show a leading blank."""
+
+_PLAIN = ("I saw a dog", "The dog saw me", "a bird is a dog")
+"""Texts of plain words, each of which has tokens with its characters."""
 
 _N_WORDS = 20
 
@@ -72,6 +78,57 @@ def use_tokenizer_file(
         f"as tokenizer.json says, which is used: {first!r} is {_tokens(used.encode(first))}, not "
         f"{_tokens(before)}"
     )
+
+
+def check_offsets(model_id: str, tokenizer: PreTrainedTokenizerBase) -> str | None:
+    """Has a tokenizer tell the characters of all tokens of plain words, or refuses it.
+
+    Files whose pre-tokenizer adds a space before a text, and whose post-processor trims spaces as
+    if it did not, give the first word no characters. They are then left as they are, with spaces.
+
+    Args:
+        model_id: for messages.
+        tokenizer: is changed.
+
+    Returns:
+        a warning where it was changed; None where nothing was.
+
+    Raises:
+        BadInput: tokens have no characters.
+    """
+    backend: Tokenizer = tokenizer.backend_tokenizer
+    text = _without_characters(backend)
+    if text is None:
+        return None
+    file = json.loads(backend.to_str())
+    untrimmed = file | {"post_processor": _untrimmed(file["post_processor"])}
+    backend.post_processor = Tokenizer.from_str(json.dumps(untrimmed)).post_processor
+    head = f"model {model_id}: its tokenizer.json gives tokens of {text!r} no characters"
+    if _without_characters(backend) is not None:
+        raise BadInput(f"{head}, so that lmdiag cannot tell which word they belong to")
+    return f"{head} (add_prefix_space and trim_offsets contradict each other): they are repaired"
+
+
+def _without_characters(backend: Tokenizer) -> str | None:
+    """Returns the first plain text of which a token has no characters that no other one has."""
+    for text in _PLAIN:
+        spans = backend.encode(text, add_special_tokens=False).offsets
+        covered = {place for start, end in spans for place in range(start, end)}
+        letters = {place for place, character in enumerate(text) if not character.isspace()}
+        # characters that a vocabulary lacks may have no token at all
+        if letters - covered and any(start >= end for start, end in spans):
+            return text
+    return None
+
+
+def _untrimmed(step: Any) -> Any:
+    """Returns the JSON of a post-processor, with the spaces before words in their tokens."""
+    if isinstance(step, list):
+        return [_untrimmed(inner) for inner in step]
+    if not isinstance(step, dict):
+        return step
+    changed = {name: _untrimmed(value) for name, value in step.items()}
+    return changed | {"trim_offsets": False} if "trim_offsets" in step else changed
 
 
 def _words_of(tokenizer: Tokenizer) -> list[str]:

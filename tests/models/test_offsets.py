@@ -1,0 +1,42 @@
+"""Tokenizers whose files tell the wrong characters of tokens are repaired or refused."""
+
+import pytest
+from tokenizer_files import byte_level
+from tokenizers import pre_tokenizers, processors
+
+from lmdiag.models.loading import tokenizer_file
+from lmdiag.models.loading.tokenizer_file import check_offsets
+from lmdiag.types import BadInput, Sentence
+from models.toys import ask, asked, gpt2
+
+END = ("<|end|>", 0)
+
+TRIMMING = (
+    processors.RobertaProcessing(END, END, trim_offsets=True, add_prefix_space=False),
+    processors.Sequence([processors.ByteLevel(trim_offsets=True, add_prefix_space=False)]),
+)
+"""They trim the space that the pre-tokenizer put before a text."""
+
+
+@pytest.mark.parametrize("trimming", TRIMMING)
+def test_the_first_word_keeps_its_token(trimming):
+    tokenizer = byte_level("Ġ I", "Ġ s", "Ġs a", "Ġsa w")
+    backend = tokenizer.backend_tokenizer
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    backend.post_processor = trimming
+    ids = tokenizer("I saw", add_special_tokens=False).input_ids
+    assert backend.encode("I saw", add_special_tokens=False).offsets[0] == (1, 1)
+    assert "they are repaired" in check_offsets("toy", tokenizer)
+    assert tokenizer("I saw", add_special_tokens=False).input_ids == ids
+    answer = ask(asked(gpt2(len(tokenizer)), tokenizer, "causal"), Sentence("I saw"), top=0)[0]
+    assert [word.n_tokens for word in answer.words] == [1, 1]
+    assert check_offsets("toy", tokenizer) is None
+
+
+def test_tokens_without_characters_are_refused(monkeypatch):
+    """Where no other post-processor gives them any."""
+    tokenizer = byte_level("Ġ b")
+    assert check_offsets("toy", tokenizer) is None
+    monkeypatch.setattr(tokenizer_file, "_without_characters", lambda backend: "I saw")
+    with pytest.raises(BadInput, match="no characters"):
+        check_offsets("toy", tokenizer)
