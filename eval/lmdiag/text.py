@@ -181,12 +181,30 @@ _FINAL = re.compile(r"[\s.,;:!?…。，、；：！？]+\Z")
 
 
 def plain_response(text: str) -> str:
-    """Returns a response without outer blanks and final punctuation.
+    """Returns a response in Unicode's form C, without outer blanks and final punctuation.
 
-    >>> plain_response(" wooden spoon. ")
-    'wooden spoon'
+    >>> plain_response(" wooden spoon. "), plain_response("cafe\u0301") == "café"
+    ('wooden spoon', True)
     """
-    return _FINAL.sub("", text.strip())
+    return unicodedata.normalize("NFC", _FINAL.sub("", text.strip()))
+
+
+def is_decomposed(text: str) -> bool:
+    """Returns whether a text has letters and marks that Unicode's form C writes as one.
+
+    >>> is_decomposed("cafe\u0301"), is_decomposed("café"), is_decomposed("cafe")
+    (True, False, False)
+    """
+    return not unicodedata.is_normalized("NFC", text)
+
+
+def is_composed(text: str) -> bool:
+    """Returns whether a text has letters that form D writes as a letter and marks, and none such.
+
+    >>> is_composed("cafe\u0301"), is_composed("café"), is_composed("cafe")
+    (False, True, False)
+    """
+    return not is_decomposed(text) and not unicodedata.is_normalized("NFD", text)
 
 
 def folded(name: str) -> str:

@@ -38,7 +38,7 @@ from lmdiag.table_files import (
     read_table,
     row_index,
 )
-from lmdiag.text import DATA_SUFFIX
+from lmdiag.text import DATA_SUFFIX, is_composed, is_decomposed
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 if TYPE_CHECKING:
@@ -215,7 +215,26 @@ def first_steps(
         for split in options.split:
             table = _with_parts(table, split)
     problems.refuse()
-    return table
+    return table.having({}, *_two_forms(table))
+
+
+def _two_forms(table: Table) -> list[str]:
+    """A line where some texts have composed letters and others decomposed ones; else none."""
+    firsts: dict[bool, int] = {}  # whether decomposed -> the first such row
+    for values in table.columns.values():
+        for row, value in enumerate(values):
+            if isinstance(value, str) and not value.isascii():
+                if is_decomposed(value):
+                    firsts[True] = min(row, firsts.get(True, row))
+                elif is_composed(value):
+                    firsts[False] = min(row, firsts.get(False, row))
+    if len(firsts) < 2:
+        return []
+    rows = f"{table.where(firsts[True])} has letters and marks apart (decomposed)"
+    return [
+        f"letters: {rows}, {table.where(firsts[False])} as one character (composed): a model may "
+        "read other tokens; words are compared in one form (Unicode's C)"
+    ]
 
 
 def _named_columns(options: TableOptions, columns: Collection[str]) -> list[tuple[str, str]]:
