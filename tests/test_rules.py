@@ -36,13 +36,15 @@ def line_of(rule, option):
     """The line about an option where a rule holds."""
     kind = rule.kinds[-1] if rule.kinds else None
     if rule.outcome == "left out":
-        info = model_info(kind=kind or "masked", cased=not rule.uncased)
+        name = "frequency:en" if rule.counts_words else "tiny"
+        info = model_info(id=name, kind=kind or "masked", cased=not rule.uncased)
         given = QueryOptions(**{option: GIVEN[option]})
         asked, [line] = effective(given, info, rule.asks or "sentence")
         assert asked == QueryOptions()
         return line
-    if rule.asks:
-        return refusal(Case(given=[option], asks=rule.asks))
+    if rule.asks or rule.counts_words:
+        case = Case(given=[option], asks=rule.asks, counts_words=rule.counts_words)
+        return refusal(case)
     names = [option, *filter(None, [rule.beside])]
     if not rule.without:
         names += [other for name in names for other in needed_by(name)]

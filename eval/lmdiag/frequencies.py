@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +20,28 @@ def log_frequencies(texts: Iterable[str], language: str) -> NDArray[np.float64]:
 
     Source: Speer (2022), rspeer/wordfreq, version 3.
     """
-    try:
+    instead = ", or give a column log_frequency, or other columns by --controls"
+    with wordfreq_errors(language, instead):
         from wordfreq import word_frequency
-    except ImportError:
-        raise BadInput(
-            "word frequencies need the package wordfreq: `pip install '.[words]'` in a clone of "
-            "lmdiag, or give a column log_frequency, or other columns by --controls"
-        ) from None
-    try:
+
         known = {text: word_frequency(text, language) for text in dict.fromkeys(texts)}
+    return np.array([math.log2(known[text]) if known[text] else math.nan for text in texts])
+
+
+@contextmanager
+def wordfreq_errors(language: str, instead: str = "") -> Iterator[None]:
+    """Raises `BadInput` where wordfreq is not installed, or cannot read a language.
+
+    `instead` is what else may be done without it.
+    """
+    try:
+        yield
     except LookupError as error:
         raise BadInput(f"wordfreq: {shortened(error)}") from None
     except ImportError as error:  # jieba for Chinese, MeCab for Japanese and Korean
+        if (error.name or "").partition(".")[0] == "wordfreq":
+            remedy = "`pip install '.[words]'` in a clone of lmdiag"
+            needs = "word frequencies need the package wordfreq"
+            raise BadInput(f"{needs}: {remedy}{instead}") from None
         remedy = "`pip install 'wordfreq[cjk]'`"
         raise BadInput(f"wordfreq needs {error.name} for language {language}: {remedy}") from None
-    return np.array([math.log2(known[text]) if known[text] else math.nan for text in texts])

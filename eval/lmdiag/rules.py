@@ -38,12 +38,14 @@ class Case:
         kind: of the model; None if it is not known yet.
         asks: what the rows ask, see `Diagnostic.asks`; None if that is not known yet.
         cased: whether the model tells "A" from "a".
+        counts_words: whether it is a model of word counts.
     """
 
     given: Collection[str]
     kind: Kind | None = None
     asks: str | None = None
     cased: bool = True
+    counts_words: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,7 @@ class Rule:
         kinds: the kind of the model is one of these; () for any.
         asks: what the rows ask; None for anything.
         uncased: the model does not tell "A" from "a".
+        counts_words: it is a model of word counts.
     """
 
     options: tuple[str, ...]
@@ -69,6 +72,7 @@ class Rule:
     kinds: tuple[Kind, ...] = ()
     asks: Asks | None = None
     uncased: bool = False
+    counts_words: bool = False
 
     def holds(self, case: Case) -> bool:
         """Returns whether all that it names is so; what is not known is not so."""
@@ -78,6 +82,7 @@ class Rule:
             and (not self.kinds or case.kind in self.kinds)
             and (not self.asks or self.asks == case.asks)
             and not (self.uncased and case.cased)
+            and (not self.counts_words or case.counts_words)
         )
 
     def place(self, kind: Kind | None = None) -> str:
@@ -92,6 +97,7 @@ class Rule:
             f"without {flag(self.without)}" if self.without else "",
             f"with {' or '.join(kinds)}" if self.kinds else "",
             "with a model without capital letters" if self.uncased else "",
+            "with a model of word counts" if self.counts_words else "",
             f"on {ROWS[self.asks]}" if self.asks else "",
         )
         return " ".join(filter(None, parts))
@@ -100,6 +106,14 @@ class Rule:
 _NOT_CAUSAL: tuple[Kind, ...] = ("masked", "mntp", "seq2seq")
 
 RULES = (
+    Rule(
+        options=(
+            *("kind", "dtype", "device_map", "quantization", "allow_pickle", "tp", "revision"),
+            *("server", "layer", "layers", "chat", "prompt", "elicitation"),
+        ),
+        counts_words=True,
+        why="it has words and how often they occur, and neither weights nor tokens",
+    ),
     Rule(
         options=("instruction",),
         without="chat",
@@ -155,6 +169,12 @@ RULES = (
         options=("chat", "prompt", "elicitation"),
         kinds=_NOT_CAUSAL,
         why="it is for models that continue a text",
+    ),
+    Rule(
+        options=("bos", "first_letter"),
+        counts_words=True,
+        outcome="left out",
+        why="words are looked up as the model has them",
     ),
     Rule(
         options=("chat", "prompt", "final_period", "first_letter"),
@@ -228,7 +248,10 @@ def effective(query: _Options, info: ModelInfo, asks: str) -> tuple[_Options, li
     Returns:
         the options, and a line about each that was given without effect.
     """
-    case = Case(given=query.stored(), kind=info.kind, asks=asks, cased=info.cased)
+    case = Case(
+        given=query.stored(), kind=info.kind, asks=asks, cased=info.cased,
+        counts_words=info.counts_words,
+    )  # fmt: skip
     lines: dict[str, str] = {}
     for rule, option in _hits("left out", case):
         named = f"{flag(option)} {getattr(query, option)} has no effect {rule.place(case.kind)}"
@@ -237,10 +260,12 @@ def effective(query: _Options, info: ModelInfo, asks: str) -> tuple[_Options, li
     return replace(query, **defaults), [*lines.values()]
 
 
-def applicable(asks: str, kind: Kind | None = None) -> list[str]:
+def applicable(asks: str, kind: Kind | None = None, *, counts_words: bool = False) -> list[str]:
     """Returns the knobs that apply to a kind of model, or to any, on rows that ask this."""
     kinds = [kind] if kind else get_args(Kind)
-    cases = [Case(given=(), kind=of_model, asks=asks) for of_model in kinds]
+    cases = [
+        Case(given=(), kind=of_model, asks=asks, counts_words=counts_words) for of_model in kinds
+    ]
     return [option for option, knob in KNOBS.items() if any(_applies(knob.name, x) for x in cases)]
 
 

@@ -30,6 +30,9 @@ Fold = Literal["case", "accents", "forms"]
 """A difference between words that a tokenizer may ignore: `Vu` and `vu`, `vü` and `vu`, or
 compatibility forms such as ligatures and letters of full width."""
 
+WORD_COUNTS = ("frequency:", "ngram:")
+"""How the names of models of word counts begin."""
+
 UNCASED: tuple[Fold, ...] = ("case", "accents")
 """What uncased tokenizers ignore, as BERT's."""
 
@@ -279,6 +282,11 @@ class ModelInfo:
     server: str | None = None
     n_layers: int | None = None
     folds: tuple[Fold, ...] | None = None
+
+    @property
+    def counts_words(self) -> bool:
+        """Whether it is a model of word counts, without weights and tokens."""
+        return self.id.startswith(WORD_COUNTS)
 
     @property
     def word_folds(self) -> tuple[Fold, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lmdiag.models.loading.options import LoadOptions
+from lmdiag.types import WORD_COUNTS
 
 if TYPE_CHECKING:
     from lmdiag.models.model import Model as Model
@@ -20,17 +21,22 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
     """Loads a model from the Hub, a folder, or as one of the demo models.
 
     Args:
-        model_id: Hub id, folder, or `demo:masked` / `demo:causal`; with the option `server`, the
+        model_id: Hub id, folder, `demo:masked` or `demo:causal`, or a model of word counts,
+            `frequency:LANGUAGE` or `ngram:FILE`; with the option `server`, the
             server's name for it.
         options: how it is loaded and queried; see `LoadOptions`.
 
     Raises:
         BadInput: it cannot be loaded or queried; names the model and the remedy.
     """
+    options = options or LoadOptions()
+    if model_id.startswith(WORD_COUNTS):
+        from lmdiag.models.word_counts import load_counts
+
+        return load_counts(model_id, options)
     from lmdiag.models.demo import demo_folder
     from lmdiag.models.loading.errors import one_line_errors
 
-    options = options or LoadOptions()
     with one_line_errors(model_id):
         if options.server is not None:
             from lmdiag.models.server.load import load_served

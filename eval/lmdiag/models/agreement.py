@@ -7,12 +7,15 @@ a form's rank follows from its own value, and from the ids of equal values where
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from lmdiag.types import BOTTOM_CUTOFFS, TOP_CUTOFFS
+
+if TYPE_CHECKING:
+    import torch
 
 _AT_ONCE = 8
 """Contexts whose vocabulary is sorted together, to bound the memory."""
@@ -38,24 +41,39 @@ def agreement_values(
 
     The toy example of the paper's text, with the verbs are/is and exist/exists:
 
+    >>> import torch
     >>> toy = torch.tensor([[0.6, 0.05, 0.1, 0.25]], dtype=torch.float64).log()
     >>> ew, mw, *_ = agreement_values([(1, 0), (3, 2)], toy, [True])[0]
     >>> round(ew, 12), round(mw, 12)
     (0.5, 0.7)
     """
     forms = np.array(verbs, dtype=np.int64).reshape(-1, 2).T
-    values: list[_Floats] = []
-    for chunk in torch.split(log_probs, _AT_ONCE):
+    values: list[tuple[float | None, ...]] = []
+    for chunk in log_probs.split(_AT_ONCE):
         on_cpu = chunk.device.type == "cpu"  # where NumPy sorts in a tenth of the time
         ascending = np.sort(chunk.numpy()) if on_cpu else chunk.sort().values.cpu().numpy()
         for nats, ordered in zip(chunk.cpu().numpy(), ascending, strict=True):
             right_first = forms[::-1] if plural[len(values)] else forms
-            values.append(_values(nats, ordered, right_first))
-    return [tuple(None if value != value else value for value in row.tolist()) for row in values]
+            values.append(values_of_distribution(nats, ordered, right_first))
+    return values
+
+
+def values_of_distribution(
+    nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: _Ints
+) -> tuple[float | None, ...]:
+    """Returns the values of one context, see `agreement_values`.
+
+    Args:
+        nats: (vocabulary,) log-probabilities.
+        ascending: the same in ascending order.
+        forms: (2, verbs) ids, the right forms first.
+    """
+    values = _values(nats, ascending, forms).tolist()
+    return tuple(None if value != value else value for value in values)
 
 
 def _values(nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: _Ints) -> _Floats:
-    """Returns the values of a context, NaN where undefined; `forms` has the right ones first."""
+    """The values of a context, NaN where undefined; `forms` has the right ones first."""
     size = len(nats)
     ranks = _ranks(nats, ascending, forms)
     probabilities = np.exp(nats[forms].astype(np.float64))

@@ -95,7 +95,11 @@ def _open_knobs(
     info: ModelInfo, asks: str, values: KnobValues, options: LoadOptions, processes: Processes
 ) -> list[str]:
     """The knobs that vary and apply to a model; `BadInput` if its dtype is too coarse for unit."""
-    knobs = [knob for knob in applicable(asks, info.kind) if knob in values]
+    knobs = [
+        knob
+        for knob in applicable(asks, info.kind, counts_words=info.counts_words)
+        if knob in values
+    ]
     for knob, choices in values.items() if processes.first else ():
         if knob not in knobs and KNOBS[knob].is_text and len(choices) > 1:
             print(f"lmdiag: {info.id} is not causal: it is asked without a {knob}", file=sys.stderr)

@@ -1,0 +1,112 @@
+"""How frequent a word is in a language, whatever the context: `frequency:LANGUAGE`.
+
+Source: Speer (2022), rspeer/wordfreq, version 3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from lmdiag.frequencies import wordfreq_errors
+from lmdiag.models.word_counts.word_model import Distribution, WordModel, WordReading
+from lmdiag.types import BadInput, ModelInfo
+
+if TYPE_CHECKING:
+    from lmdiag.models.loading.options import LoadOptions
+
+_FLOOR = 1e-9
+"""Proportion of a word that wordfreq does not know; its rarest have 1e-8."""
+
+
+@dataclass(eq=False)
+class FrequencyModel(WordModel):
+    """The frequencies of wordfreq; it remembers nothing.
+
+    Attributes:
+        language: code of the language.
+        proportions: of `words`.
+    """
+
+    language: str
+    proportions: list[float]
+    _readings: dict[str, WordReading] = field(default_factory=dict, init=False)
+
+    @classmethod
+    def load(cls, model_id: str, language: str, options: LoadOptions) -> Self:
+        """Loads the frequencies of a language; `BadInput` if wordfreq does not have it."""
+        from importlib.metadata import version
+
+        with wordfreq_errors(language):
+            from wordfreq import available_languages, get_frequency_dict, tokenize
+
+            languages = sorted(available_languages("best"))
+            if language not in languages:  # wordfreq would take a similar one
+                names = ", ".join(languages)
+                raise BadInput(f"wordfreq has no language {language!r}: choose from {names}")
+
+            tokenize("0", language)  # needs further packages for some languages
+            known = get_frequency_dict(language, "best")
+        release = version("wordfreq")
+        info = ModelInfo(
+            id=model_id,
+            revision=None,
+            commit=release,
+            kind="causal",
+            architecture=f"wordfreq {release}",
+            dtype="float64",
+            tokenizer="words of wordfreq",
+            cased=False,
+            vocab_size=len(known),
+            n_parameters=len(known),
+            max_length=None,
+            sentence_bos=True,
+            folds=("case", "forms"),
+        )
+        rounded = {value: _rounded(value) for value in set(known.values())}
+        proportions = [rounded[value] for value in known.values()]
+        return cls(info, options, None, [*known], language, proportions)
+
+    @property
+    def start(self) -> None:
+        return None
+
+    def memory(self, context: str) -> str:
+        return ""
+
+    @cached_property
+    def _distribution(self) -> Distribution:
+        return Distribution(np.log(self.proportions))
+
+    def distribution(self, state: Any) -> Distribution:
+        return self._distribution
+
+    def read(self, text: str, state: Any) -> WordReading:
+        """Returns wordfreq's number; of languages that it segments, the product over the words."""
+        if text not in self._readings:
+            self._readings[text] = self._look_up(text)
+        return self._readings[text]
+
+    def _look_up(self, text: str) -> WordReading:
+        from wordfreq import tokenize, word_frequency
+
+        tokens = tokenize(text, self.language)
+        if not tokens:  # punctuation
+            return WordReading(0.0, 0, None)
+        is_segmented = self.language.partition("-")[0] in ("zh", "ja", "ko")
+        nats = 0.0
+        for part in tokens if is_segmented else [text]:
+            proportion = word_frequency(part, self.language)
+            if not proportion:
+                self.unknown[part] = None
+            nats += math.log(max(proportion, _FLOOR))
+        return WordReading(nats, len(tokens) if is_segmented else 1, None)
+
+
+def _rounded(proportion: float) -> float:
+    """Returns a proportion with the three digits that `wordfreq.word_frequency` gives of it."""
+    return round(proportion, math.floor(-math.log10(proportion)) + 3)

@@ -1,0 +1,233 @@
+"""What models of word counts share: words one after the other, and a distribution over words."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmdiag.models.agreement import values_of_distribution
+from lmdiag.models.model import Model, batches_in_order
+from lmdiag.rules import Case, refusal
+from lmdiag.text import first_few
+from lmdiag.types import (
+    Answer,
+    BadInput,
+    Number,
+    Question,
+    Sentence,
+    SentenceAnswer,
+    WordScore,
+    WordSpan,
+)
+
+if TYPE_CHECKING:
+    from lmdiag.models.loading.options import LoadOptions
+
+_WORD = re.compile(r"\S+")
+
+_BATCH = 256
+"""Questions in a batch: as many as are lost when a run is killed."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """The probability of every word of a model after some words.
+
+    Attributes:
+        nats: (words,) log-probabilities.
+    """
+
+    nats: NDArray[np.float64]
+    _agreement: dict[Any, tuple[float | None, ...]] = field(default_factory=dict, repr=False)
+
+    def agreement(
+        self, verbs: tuple[tuple[int, int], ...], number: Number
+    ) -> tuple[float | None, ...]:
+        """Returns EW and MW over verbs, see `Answer`; the same for all contexts of frequencies."""
+        if (verbs, number) not in self._agreement:
+            forms = np.array(verbs, dtype=np.int64).T
+            right_first = forms[::-1] if number == "plural" else forms
+            values = values_of_distribution(self.nats, self.ascending, right_first)
+            self._agreement[verbs, number] = values
+        return self._agreement[verbs, number]
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """The numbers of the words, the most probable first, ties by number."""
+        return np.argsort(-self.nats, kind="stable")
+
+    @cached_property
+    def ascending(self) -> NDArray[np.float64]:
+        """The log-probabilities in ascending order."""
+        return self.nats[self.order[::-1]]
+
+    @cached_property
+    def entropy(self) -> float:
+        """Bits: -sum p log2 p."""
+        probabilities = np.exp(self.nats)
+        terms = probabilities * np.where(probabilities > 0, self.nats, 0.0)
+        return float(-terms.sum() / math.log(2))
+
+    def rank(self, nats: float) -> int:
+        """Returns 1 + the number of words that are more probable."""
+        return 1 + len(self.nats) - int(np.searchsorted(self.ascending, nats, side="right"))
+
+
+class WordReading(NamedTuple):
+    """What a model says of what stands between two blanks.
+
+    Attributes:
+        nats: log-probability of its words; 0 where it has none.
+        n_words: words of the model in it; 0 for punctuation that the model does not have.
+        state: what the model remembers after it.
+    """
+
+    nats: float
+    n_words: int
+    state: Any
+
+
+@dataclass(eq=False)
+class WordModel(Model):
+    """A model whose vocabulary are words.
+
+    Attributes:
+        words: its vocabulary.
+        unknown: words that were asked and are not in it.
+    """
+
+    words: Sequence[str]
+    unknown: dict[str, None] = field(default_factory=dict, init=False)
+
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Word -> its number in a distribution."""
+        return {word: number for number, word in enumerate(self.words)}
+
+    @property
+    @abstractmethod
+    def start(self) -> Any:
+        """What the model remembers at the beginning of a text."""
+
+    @abstractmethod
+    def read(self, text: str, state: Any) -> WordReading:
+        """Returns what the model says of a text without blanks after what it remembers."""
+
+    @abstractmethod
+    def distribution(self, state: Any) -> Distribution:
+        """Returns the probability of every word after what the model remembers."""
+
+    @abstractmethod
+    def memory(self, context: str) -> str:
+        """Returns the part of a context that an answer depends on."""
+
+    def encode(self, question: Question | Sentence) -> Question | Sentence:
+        return question
+
+    def key(self, encoded: Question | Sentence, top: int) -> str:
+        parts: tuple[Any, ...] = tuple(encoded) if isinstance(encoded, Sentence) else ()
+        if isinstance(encoded, Question):
+            verbs = self._verbs if encoded.number else ()
+            what = encoded.words, encoded.number, encoded.entropy, top
+            parts = self.memory(encoded.query.context), *what, verbs
+        return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    _verbs: tuple[tuple[int, int], ...] = field(default=(), init=False)
+
+    def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
+        numbers = [tuple(map(self.numbers.get, forms)) for forms in pairs]
+        found = [(a, b) for a, b in numbers if a is not None and b is not None and a != b]
+        self._verbs = tuple(dict.fromkeys(found))
+        return len(self._verbs)
+
+    def plan(self, encoded: Sequence[Any], batch_size: int | None = None) -> list[list[int]]:
+        return batches_in_order(len(encoded), batch_size or _BATCH)
+
+    def at_layers(self, layers: Sequence[str | int]) -> NoReturn:
+        problem = refusal(Case(given=["layers"], counts_words=True))
+        raise BadInput(f"model {self.info.id}: {problem}")
+
+    def with_options(self, options: LoadOptions) -> WordModel:
+        return replace(self, options=options)
+
+    def answer(self, batch: Sequence[Any], top: int) -> list[Answer | SentenceAnswer]:
+        answered = [
+            self._sentence(part) if isinstance(part, Sentence) else self._blank(part, top)
+            for part in batch
+        ]
+        if self.unknown:
+            self.warning = (
+                f"{len(self.unknown)} of the words are not known to {self.info.id}, and count as "
+                f"its rarest: {first_few([repr(word) for word in self.unknown])}"
+            )
+        return answered
+
+    def _after(self, context: str) -> Any:
+        """What the model remembers after a context."""
+        state = self.start
+        for word in context.split():
+            state = self.read(word, state).state
+        return state
+
+    def _blank(self, question: Question, top: int) -> Answer:
+        state = self._after(self.memory(question.query.context))
+        distribution = self.distribution(state)
+        first = distribution.order[:top]
+        agreement = None
+        if question.number and self._verbs:
+            agreement = distribution.agreement(self._verbs, question.number)
+        return Answer(
+            {word: self._score(word, state, distribution) for word in question.words},
+            tuple(self.words[number] for number in first),
+            tuple(distribution.nats[first].tolist()),
+            agreement,
+            distribution.entropy if question.entropy else None,
+        )
+
+    def _score(self, word: str, state: Any, distribution: Distribution) -> WordScore:
+        """The score of a word, or of several with blanks between them by the chain rule."""
+        nats = 0.0
+        n_words = 0
+        for part in word.split():
+            reading = self.read(part, state)
+            nats += reading.nats
+            n_words += reading.n_words
+            state = reading.state
+        if not n_words:
+            return WordScore(None, None, 0)
+        return WordScore(nats, distribution.rank(nats), n_words)
+
+    def _sentence(self, sentence: Sentence) -> SentenceAnswer:
+        spans = []
+        entropies: list[float | None] = []
+        state = self.start
+        for start, end in _parts(sentence):
+            reading = self.read(sentence.text[start:end], state)
+            if sentence.entropy:
+                bits = self.distribution(state).entropy if reading.n_words else None
+                entropies.append(bits)
+            spans.append(WordSpan(start, end, reading.nats, reading.n_words))
+            state = reading.state
+        return SentenceAnswer(tuple(spans), tuple(entropies))
+
+
+def _parts(sentence: Sentence) -> Iterator[tuple[int, int]]:
+    """Yields where the words of a sentence begin and end, divided where it is cut."""
+    for word in _WORD.finditer(sentence.text):
+        cuts = [cut for cut in sentence.cuts if word.start() < cut < word.end()]
+        edges = [word.start(), *cuts, word.end()]
+        yield from pairwise(edges)
