@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element, iterparse
 
 from lmdiag import files
 from lmdiag.files import MAX_CELL, MAX_TABLE, check_size
@@ -18,16 +19,6 @@ from lmdiag.types import BadInput
 
 _MAX_ROW = 4 * MAX_CELL  # bytes of a row of an Excel file, unpacked
 _MAX_CELLS = 50_000_000  # of the rows that have some text, as wide as the widest
-_MOST_MERGED = 1_000  # merged cells that are compared with the next one
-_OVERLAP = 10_000  # bytes of a part of a sheet that are looked at again with the next
-
-_MERGED = re.compile(rb'<mergeCell ref="([A-Z]+)(\d+):[A-Z]+(\d+)"')
-_FORMULA = rb"<f(?:/>|[^>]*/>|[^>]*>[^<]*</f>)"
-# an empty value of a formula whose value is a text is one
-_NO_VALUE = re.compile(
-    rb'<c r="([A-Z]+\d+)"(?:[^>]*>' + _FORMULA + rb'|(?![^>]* t="str")[^>]*>' + _FORMULA
-    + rb"(?:<v\s*/>|<v></v>))</c>"
-)  # fmt: skip
 
 
 def excel_rows(path: Path, sheet: str = "") -> Rows:
@@ -42,26 +33,15 @@ def excel_rows(path: Path, sheet: str = "") -> Rows:
         BadInput: the file cannot be read or is too large, there is no such sheet, or a formula has
             no stored value.
     """
-    from openpyxl import load_workbook
-
     try:
         _check_parts(path)
-        with warnings.catch_warnings():
+        with (
+            files.opened(path) as file,
+            zipfile.ZipFile(file) as archive,
+            warnings.catch_warnings(),
+        ):
             warnings.simplefilter("ignore")  # on parts of the file that have no cells
-            book = load_workbook(path, read_only=True, data_only=True)
-        titles = [x.title for x in book.worksheets]
-        if not titles:
-            raise BadInput(f"{path} has no sheet that is read: save it as Excel Workbook or as csv")
-        shown = [x.title for x in book.worksheets if x.sheet_state == "visible"]
-        chosen = [_chosen(path, titles, sheet)] if sheet else shown or titles
-        found: dict[str, list[TextRow]] = {}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # on parts of the file that have no cells
-            for worksheet in book.worksheets:
-                if worksheet.title in chosen and (rows := [*_filled(path, worksheet)]):
-                    found[worksheet.title] = rows
-                    if any(len(cells) > 1 for _, _, cells in rows):
-                        break  # the others may be a text about the table
+            titles, found = _rows_of_sheets(path, archive, sheet)
     except BadInput:
         raise
     except Exception as error:  # openpyxl does not check what it reads
@@ -77,6 +57,47 @@ def excel_rows(path: Path, sheet: str = "") -> Rows:
     return below_titles(padded, "row", notes)
 
 
+def _rows_of_sheets(
+    path: Path, archive: zipfile.ZipFile, sheet: str
+) -> tuple[list[str], dict[str, list[TextRow]]]:
+    """The titles of all sheets, and title -> rows of those read: up to one with two columns."""
+    from openpyxl import load_workbook
+
+    book = load_workbook(archive.fp, read_only=True, data_only=True)
+    has_values = _has_computed_values(archive)
+    worksheets = book.worksheets  # without sheets that are charts
+    titles = [x.title for x in worksheets]
+    if not titles:
+        raise BadInput(f"{path} has no sheet that is read: save it as Excel Workbook or as csv")
+    shown = [x.title for x in worksheets if x.sheet_state == "visible"]
+    chosen = {_chosen(path, titles, sheet)} if sheet else {*(shown or titles)}
+    found: dict[str, list[TextRow]] = {}
+    for worksheet in worksheets:
+        if worksheet.title not in chosen:
+            continue
+        merged = _merged(path, archive, worksheet._worksheet_path, has_values=has_values)
+        if rows := [*_filled(path, worksheet, merged)]:
+            found[worksheet.title] = rows
+            if any(len(cells) > 1 for _, _, cells in rows):
+                break  # the others may be a text about the table
+    return titles, found
+
+
+def _has_computed_values(archive: zipfile.ZipFile) -> bool:
+    """Whether values of formulas are those of Excel, which are not to be computed on opening.
+
+    XlsxWriter asks for it, and stores 0 for each formula. Where the attribute is missing, openpyxl
+    reads it as true.
+    """
+    for part in archive.namelist():
+        if part.endswith("/workbook.xml"):
+            with archive.open(part) as content:
+                for _, element in iterparse(content):
+                    if _local_name(element) == "calcPr":
+                        return element.get("fullCalcOnLoad", "0") not in ("1", "true")
+    return True
+
+
 def _chosen(path: Path, titles: list[str], sheet: str) -> str:
     """The title of the sheet of this name or number."""
     if sheet in titles:
@@ -87,9 +108,8 @@ def _chosen(path: Path, titles: list[str], sheet: str) -> str:
     raise BadInput(f"{path}: --sheet {sheet}: no such sheet{names}")
 
 
-def _filled(path: Path, worksheet: Any) -> Iterator[TextRow]:
+def _filled(path: Path, worksheet: Any, merged: dict[int, dict[int, int]]) -> Iterator[TextRow]:
     """Yields the rows of a sheet that have some text, without empty cells at their ends."""
-    merged = _merged(path, worksheet._worksheet_path)
     worksheet.reset_dimensions()  # what the file says of them need not be true
     n_rows = 0
     width = 0
@@ -98,7 +118,7 @@ def _filled(path: Path, worksheet: Any) -> Iterator[TextRow]:
         check_size(path, len(row), number)
         cells = [excel_text(cell) for cell in row]
         is_empty = not any(cell.strip() for cell in cells)
-        for column, last in merged.get(number, ()):
+        for column, last in merged.get(number, {}).items():
             values[column] = (cells[column] if column < len(cells) else "", last)
         values = {column: (text, last) for column, (text, last) in values.items() if last >= number}
         if is_empty:
@@ -117,30 +137,49 @@ def _filled(path: Path, worksheet: Any) -> Iterator[TextRow]:
         yield number, number, tuple(cells)
 
 
-def _merged(path: Path, part: str) -> dict[int, list[tuple[int, int]]]:
+def _merged(
+    path: Path, archive: zipfile.ZipFile, part: str, *, has_values: bool
+) -> dict[int, dict[int, int]]:
     """First row of merged cells -> their columns, from 0, and last rows.
 
     `BadInput` for a formula without a stored value, which openpyxl reads as an empty cell.
+    `has_values` is false if the values of all formulas are to be computed.
     """
-    from openpyxl.utils import column_index_from_string
+    from openpyxl.utils import range_boundaries
 
-    merged: dict[int, list[tuple[int, int]]] = {}
-    with zipfile.ZipFile(path) as archive, archive.open(part.lstrip("/")) as content:
-        tail = b""
-        for chunk in iter(partial(content.read, MAX_CELL), b""):
-            text = tail + chunk
-            if match := _NO_VALUE.search(text):
-                cell = match[1].decode()
+    merged: dict[int, dict[int, int]] = {}
+    parent = Element("")
+    with archive.open(part.lstrip("/")) as content:
+        for event, element in iterparse(content, events=("start", "end")):
+            name = _local_name(element)
+            if event == "start":
+                parent = element if name in ("sheetData", "mergeCells") else parent
+                continue
+            if name == "c" and _lacks_value(element, has_values):
+                cell = element.get("r", "")
                 remedy = "open the file in Excel and save it, or write the value"
                 raise BadInput(f"{path}, cell {cell}: a formula without a stored value: {remedy}")
-            for match in _MERGED.finditer(text):
-                column = column_index_from_string(match[1].decode()) - 1
-                place = (column, int(match[3]))
-                places = merged.setdefault(int(match[2]), [])
-                if column < files.MAX_COLUMNS and place not in places[-_MOST_MERGED:]:
-                    places.append(place)
-            tail = text[-_OVERLAP:]
+            if name == "mergeCell":
+                column, row, _, last = range_boundaries(element.get("ref", ""))
+                if column <= files.MAX_COLUMNS:
+                    merged.setdefault(row, {})[column - 1] = last
+            if name in ("row", "mergeCell"):
+                parent.clear()  # a sheet need not fit into memory
     return merged
+
+
+def _local_name(element: Element) -> str:
+    """The name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def _lacks_value(cell: Element, has_values: bool) -> bool:
+    """Whether a cell has a formula and no value; an empty value that is a text is one."""
+    parts = {_local_name(part): part for part in cell}
+    if "f" not in parts:
+        return False
+    is_empty = "v" not in parts or (not parts["v"].text and cell.get("t") != "str")
+    return is_empty or not has_values
 
 
 def _check_parts(path: Path) -> None:
@@ -174,7 +213,14 @@ def excel_letters(number: int) -> str:
 
 
 def excel_text(cell: Any) -> str:
-    """Returns a cell as Excel saves it in a csv file; a date as ISO 8601."""
+    """Returns the value of a cell as text: no decimals in whole numbers, dates as ISO 8601.
+
+    Formats of numbers are not applied: 1 and 0.5 where Excel shows 001 and 50%.
+    """
+    from openpyxl.utils.escape import unescape
+
+    if isinstance(cell, str):
+        return str(unescape(cell)) if "_x" in cell else cell  # _x000D_ is a carriage return
     if cell is None or isinstance(cell, bool):
         return "" if cell is None else str(cell).upper()
     if isinstance(cell, float) and cell.is_integer():

@@ -68,6 +68,8 @@ _PLAIN = {str, bool, int, float, type(None)}
 _KINDS: dict[type, str] = {list: "a list", dict: "an object", bytes: "binary data"}
 # columns that are read where they are there, folded; see `Table.plain`
 _NEEDED = KNOWN_NAMES | {"rightcontext", "expected", "surprisal"}
+# columns of a table of `lmdiag surprisal`
+_SURPRISALS = {"text", "position", "word", "start", "surprisal", "n_tokens"}
 # rows that are compared with the header
 _SAMPLE = 200
 # keys of a region in the column `regions`; see docs/specification.md, section 1
@@ -437,7 +439,9 @@ def _values_of(texts: list[str], separator: str, *, raw: bool) -> Sequence[Any]:
 
 
 def _is_own(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether lmdiag wrote a table: answers of a model, and whether they have a probability."""
+    """Whether lmdiag wrote a table: surprisals of words, or answers of a model with their state."""
+    if {*header} >= _SURPRISALS:
+        return True
     if not {"model", "surprisal", "state"} <= {*header}:
         return False
     position = header.index("state")

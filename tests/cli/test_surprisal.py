@@ -1,6 +1,5 @@
 """`lmdiag surprisal`: one row per word, in files that R and pandas read, and what is refused."""
 
-import csv
 import io
 import math
 import sys
@@ -14,6 +13,7 @@ from wordfreq import word_frequency
 
 import lmdiag
 from lmdiag import models
+from lmdiag.table_files import as_frame, read_table
 from lmdiag.types import ModelInfo, SentenceAnswer, WordSpan
 
 COLUMNS = ["text", "position", "word", "start", "surprisal", "n_tokens"]
@@ -104,11 +104,9 @@ WORDS = ['"Quotes"', "a,b", 'ö,"“é”', "=1+1", "漢字", "NA", "-", "l'ét�
 def test_files_are_read_back_as_they_are(written, command, ending):
     file = command.folder / f"out{ending}"
     assert written(" ".join(["A", *WORDS]), "--output", file) == ""
-    if ending == ".parquet":
-        frame = pd.read_parquet(file)
-    else:
-        plain = {"sep": "\t", "quoting": csv.QUOTE_NONE} if ending == ".tsv" else {}
-        frame = pd.read_csv(file, keep_default_na=False, na_values={"surprisal": [""]}, **plain)
+    frame = as_frame(read_table(file)).replace("", np.nan)
+    for name in ("text", "start", "surprisal", "n_tokens"):
+        frame[name] = pd.to_numeric(frame[name])
     assert frame.columns.tolist() == COLUMNS
     assert frame["word"].tolist() == ["A", *WORDS]
     assert np.isnan(frame["surprisal"][0])

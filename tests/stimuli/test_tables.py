@@ -93,21 +93,67 @@ def test_hidden_sheets_and_texts_about_a_table_are_not_read(tmp_path):
     assert read_table(path).notes == ("sheet: two of 3 (about, one, two); --sheet chooses one",)
 
 
-@pytest.mark.parametrize("value", ['t="str"><f>A2</f><v></v>', '><f>A2</f><v></v>', '><f>A2</f>',
-                                   't="str"><f>A2</f>'])  # fmt: skip
-def test_only_a_text_may_be_the_empty_value_of_a_formula(tmp_path, value):
-    path = tmp_path / "own.xlsx"
-    pd.DataFrame({"item": [1], "note": ["=A2"]}).to_excel(path, index=False)
+def changed_book(path, *changes, **columns):
+    """Writes a workbook and replaces patterns in the XML of its parts."""
+    pd.DataFrame({"item": [1]} | columns).to_excel(path, index=False)
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name).decode() for name in archive.namelist()}
     with zipfile.ZipFile(path, "w") as archive:
         for name, part in parts.items():
-            archive.writestr(name, re.sub('<c r="B2".*?</c>', f'<c r="B2" {value}</c>', part))
+            for pattern, text in changes:
+                part = re.sub(pattern, text, part)
+            archive.writestr(name, part)
+
+
+COMPUTED = (' fullCalcOnLoad="1"', "")
+PREFIXED = (
+    (r"<(/?)(worksheet|sheetData|row|c|v|f|is|t)(?=[ >/])", r"<\1x:\2"),
+    ("xmlns=", "xmlns:x="),
+)
+
+
+@pytest.mark.parametrize("xml", [(), PREFIXED], ids=["plain", "prefixed"])
+@pytest.mark.parametrize("value", ['t="str"><f>A2</f><v></v>', '><f>A2</f><v></v>', '><f>A2</f>',
+                                   't="str"><f>A2</f>', '><f ca="1"/><v/>'])  # fmt: skip
+def test_only_a_text_may_be_the_empty_value_of_a_formula(tmp_path, value, xml):
+    path = tmp_path / "own.xlsx"
+    cell = ('<c r="B2".*?</c>', f'<c s="0" r="B2" {value}</c>')
+    of_sheet = [(f"(?s){pattern}(?=.*</(?:x:)?worksheet>)", text) for pattern, text in xml]
+    changed_book(path, COMPUTED, cell, *of_sheet, note="=A2")
     if value.startswith("t") and "<v>" in value:
         assert [*read_table(path).columns["note"]] == [""]
     else:
         with pytest.raises(BadInput, match="cell B2: a formula without a stored value"):
             read_table(path)
+
+
+def test_values_of_formulas_that_no_program_computed_are_refused(tmp_path):
+    """XlsxWriter stores 0 for each, and asks Excel to compute all when it opens the file."""
+    path = tmp_path / "own.xlsx"
+    cell = ('<c r="B2".*?</c>', '<c r="B2"><f>A2</f><v>0</v></c>')
+    changed_book(path, cell, note="=A2")
+    with pytest.raises(BadInput, match="cell B2: a formula without a stored value: open the file"):
+        read_table(path)
+    changed_book(path, COMPUTED, cell, note="=A2")
+    assert [*read_table(path).columns["note"]] == ["0"]
+
+
+def test_codes_of_characters_are_decoded(tmp_path):
+    path = tmp_path / "own.xlsx"
+    pd.DataFrame({"item": ["a_x0009_b", "_xyz_"]}).to_excel(path, index=False)
+    assert [*read_table(path).columns["item"]] == ["a\tb", "_xyz_"]
+
+
+def test_sheets_that_are_charts_are_no_tables(tmp_path):
+    path = tmp_path / "own.xlsx"
+    two_sheets(path)
+    book = openpyxl.load_workbook(path)
+    chart = openpyxl.chart.LineChart()
+    chart.add_data(openpyxl.chart.Reference(book["two"], min_col=1, min_row=1, max_row=3))
+    book.create_chartsheet("chart", 0).add_chart(chart)
+    book.save(path)
+    assert read_table(path).notes == ("sheet: one of 2 (one, two); --sheet chooses one",)
+    assert [*read_table(path, sheet="2").columns["item"]] == ["1", "1", "2"]
 
 
 TEXTS = ['A man, who "slept".', "Er sagt: ja; so.", "'t is - so."]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 import warnings
 from pathlib import Path
@@ -14,7 +13,7 @@ import lmdiag
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.cli import options, say
 from lmdiag.files import decoded, read_text, user_path, write_atomically
-from lmdiag.table_files import TABLE_SUFFIXES, WRITTEN_SUFFIXES, has_json_rows
+from lmdiag.table_files import TABLE_SUFFIXES, WRITTEN_SUFFIXES, has_json_rows, write_table
 from lmdiag.text import visible
 from lmdiag.text_tables import is_text_table
 from lmdiag.types import BadInput, TableOptions
@@ -34,7 +33,7 @@ def surprisal_command(
     /,
     *,
     model: Annotated[tuple[str, ...], Parameter(consume_multiple=False)],
-    output: Annotated[Path | None, Parameter(name=("--output", "--out"))] = None,
+    out: Annotated[tuple[Path, ...], Parameter(name=("--out", "--output"))] = (),
     columns: tuple[str, ...] = (),
     sentence: str = "",
     language: str = "en",
@@ -54,8 +53,8 @@ def surprisal_command(
             row per word in columns text, position and word
         model: a Hub id, a local folder, demo:masked or demo:causal; given several times, of several
             models, and the table begins with a column model
-        output: file to write; its name must end in .csv, .tsv or .parquet (default: csv to standard
-            output)
+        out: files to write; their names must end in .csv, .tsv or .parquet (default: csv to
+            standard output)
         columns: further columns: length in characters, log_frequency (log2 of the word's proportion
             by wordfreq); and which column of a table is what, NAME=COLUMN
         sentence: column with the full texts in which the words of a table with a row per word
@@ -67,8 +66,8 @@ def surprisal_command(
 
     from lmdiag.frequencies import log_frequencies
 
-    if output:
-        options.check_new_file(output, WRITTEN_SUFFIXES, overwrite=overwrite)
+    for path in out:
+        options.check_new_file(path, WRITTEN_SUFFIXES, overwrite=overwrite)
     further: Any = [name for name in columns if "=" not in name]
     if unknown := {*further} - {*_COMPUTED}:
         choice = ", ".join(_COMPUTED)
@@ -99,18 +98,13 @@ def surprisal_command(
                 words.insert(0, "model", name)
             tables.append(words)
     words = concat(tables, ignore_index=True)
-    if output and output.suffix == ".parquet":
-        write_atomically(output, words.to_parquet(index=False))
+    for path in out:
+        write_table(words, path)
+    if out:
         return
-    if not output and sys.stdout.isatty():  # a terminal gets no control characters
+    if sys.stdout.isatty():  # a terminal gets no control characters
         words["word"] = words["word"].map(visible)
-    # no word has a tab, and programs that read tab-separated words take quotes for characters
-    tabs = {"sep": "\t", "quoting": csv.QUOTE_NONE} if output and output.suffix == ".tsv" else {}
-    text = words.to_csv(index=False, float_format="%.6f", lineterminator="\n", **tabs)
-    if output:
-        write_atomically(output, text.encode())
-    else:
-        sys.stdout.write(text)
+    sys.stdout.write(words.to_csv(index=False, float_format="%.6f", lineterminator="\n"))
 
 
 def _texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
