@@ -4,7 +4,8 @@
 (() => {
   const FINE = matchMedia("(pointer: fine)").matches; // without a mouse, a selection would block scrolling
   const NARROW = 440; // pixels of a chart whose panels do not stand beside each other
-  const SHOWN = "!shown || indexof(shown, datum.item) >= 0";
+  const SHOWN = "!shown || indexof(shown, replace(datum.item, '\\u2060', '')) >= 0";
+  const itemOf = (row) => row.item.replace("\u2060", ""); // which charts put behind names that objects have
 
   // ---- lists of items -----------------------------------------------------------------------------
 
@@ -205,7 +206,7 @@
       note.replaceChildren(...(list.selected ? [link] : []));
       return view.signal("shown", list.shown).runAsync();
     };
-    view.addEventListener("click", (_, item) => { if (item && item.datum && item.datum.item) open(item.datum.item); });
+    view.addEventListener("click", (_, item) => { if (item && item.datum && item.datum.item) open(itemOf(item.datum)); });
     if (figure.connection) figure.connection.abort();
     figure.connection = new AbortController();
     const { signal } = figure.connection;
@@ -232,7 +233,7 @@
       const value = Math.max(row[field], least);
       return value >= a && value <= b;
     });
-    return new Set(rows.filter(inside).map((row) => row.item));
+    return new Set(rows.filter(inside).map(itemOf));
   }
 
   // One tab stop per chart; the arrows go from mark to mark, Enter opens the item.
@@ -247,7 +248,7 @@
       mark.addEventListener("blur", () => tip(null, null));
       mark.addEventListener("keydown", (event) => {
         const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-        if (event.key === "Enter") open(datum.item);
+        if (event.key === "Enter") open(itemOf(datum));
         else if (step) {
           const next = marks[(i + step + marks.length) % marks.length];
           mark.setAttribute("tabindex", -1);

@@ -45,6 +45,11 @@ HOSTILE = {
     "formula @": "@SUM(1)",
     "formula after tab": "\t=1+1",
     "wide formula": "＝1+1",
+    "constructor of objects": "constructor",
+    "method of objects": "toString",
+    "value of objects": "valueOf",
+    "prototype": "__proto__",
+    "property of objects": "hasOwnProperty",
 }
 if pd.__version__.startswith("2."):  # whose groups end a text at a NUL
     del HOSTILE["NUL"]

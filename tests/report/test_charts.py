@@ -1,10 +1,11 @@
 """Charts: specifications that have the figures of the runs, and take text as text."""
 
 import re
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from typing import get_args
 from xml.etree import ElementTree
 
+import altair as alt
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +17,7 @@ import lmdiag
 from lmdiag import diagnostics
 from lmdiag.diagnostics.base import ChartKind
 from lmdiag.protocol import Protocol
-from lmdiag.report.charts import kinds, output
+from lmdiag.report.charts import Plot, drawing, kinds, output
 from lmdiag.report.charts.models import family, ranked_plots, trend_plots
 from lmdiag.report.human import human_plots
 from lmdiag.report.items import items
@@ -359,3 +360,18 @@ def test_the_page_of_twenty_models(page, many, tmp_path):
     # the first model against each other one
     rows = page.locator("#section-compared table").first.locator("tbody tr")
     assert rows.count() == 19
+
+
+@pytest.mark.parametrize("level", ["constructor", "toString", "hasOwnProperty", "__proto__"])
+def test_levels_may_be_called_as_what_objects_have(level):
+    """Vega groups rows by their texts, in objects that have these names themselves."""
+    rows = [
+        {"label": x, "series": s, "panel": x, "value": i, "zero": 0.0, "level": x}
+        for i, (x, s) in enumerate(product([level, "b"], ["c", level]))
+    ]
+    data = pd.DataFrame(rows)
+    line = drawing.line_plot(data, alt.X("level:N"))
+    for chart in (drawing.dot_plot(data, form=""), line):
+        drawn = output.image_file(Plot("k", "n", "c.", chart).spec, "svg", 12).decode()
+        assert level in drawn
+        assert "NaN" not in drawn

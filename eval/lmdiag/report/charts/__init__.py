@@ -42,7 +42,30 @@ class Plot(NamedTuple):
     def spec(self) -> dict[str, Any]:
         """The Vega-Lite specification, without the `config`."""
         spec: dict[str, Any] = self.chart.to_dict(validate=False)
-        return {key: value for key, value in spec.items() if key not in ("config", "$schema")}
+        spec = {key: value for key, value in spec.items() if key not in ("config", "$schema")}
+        return escaped_parts(spec)
+
+
+_OF_OBJECTS = frozenset((
+    "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString",
+    "toString", "valueOf", "__proto__", "__defineGetter__", "__defineSetter__", "__lookupGetter__",
+    "__lookupSetter__",
+))  # fmt: skip
+"""Names that every object of JavaScript has, which Vega takes for groups of rows that are there."""
+
+
+def escaped(value: Any) -> Any:
+    """Returns a value of a chart, with a word joiner, which is not seen, behind such a name."""
+    return f"{value}\u2060" if isinstance(value, str) and value in _OF_OBJECTS else value
+
+
+def escaped_parts(spec: Any) -> Any:
+    """Returns a specification with escaped texts; those of `inline` rows are escaped already."""
+    if isinstance(spec, dict):
+        return {key: part if key == "data" else escaped_parts(part) for key, part in spec.items()}
+    if isinstance(spec, list):
+        return [escaped_parts(part) for part in spec]
+    return escaped(spec)
 
 
 def name_part(text: str) -> str:

@@ -28,6 +28,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from lmdiag.report.charts import escaped
+
 COLORS = [f"var(--c{number})" for number in range(1, 7)]
 INK = "var(--ink)"
 MUTED = "var(--muted)"
@@ -86,9 +88,11 @@ class _Rows(alt.Data):
 
 
 def inline(data: pd.DataFrame) -> Any:
-    """Returns the rows for a chart, without undefined values: JSON has no NaN."""
+    """Returns the rows for a chart, escaped and without undefined values: JSON has no NaN."""
     rows = data.astype(object).to_dict("records")
-    records = [{key: value for key, value in row.items() if not pd.isna(value)} for row in rows]
+    records = [
+        {key: escaped(value) for key, value in row.items() if not pd.isna(value)} for row in rows
+    ]
     return _Rows(values=records)  # type: ignore[no-untyped-call]
 
 
