@@ -109,8 +109,8 @@ def test_files_are_read_back_as_they_are(written, command, ending):
         frame[name] = pd.to_numeric(frame[name])
     assert frame.columns.tolist() == COLUMNS
     assert frame["word"].tolist() == ["A", *WORDS]
-    assert np.isnan(frame["surprisal"][0])
-    assert frame["surprisal"][1:].tolist() == pytest.approx([*map(len, WORDS)])
+    assert np.isnan(frame["surprisal"].iloc[0])
+    assert frame["surprisal"].tolist()[1:] == pytest.approx([*map(len, WORDS)])
     assert {kind.kind for kind in frame.dtypes[["text", "start", "n_tokens"]]} == {"i"}
 
 
