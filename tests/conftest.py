@@ -14,8 +14,8 @@ from browser import chromium, new_page, page  # noqa: F401 (fixtures)
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-from lmdiag.cli import main, run
-from lmdiag.files import write_atomically
+from lmdiag.cli import main, run_command
+from lmdiag.files.writing import write_atomically
 from lmdiag.text import names_options
 from lmdiag.types import DIAGNOSTICS
 
@@ -24,7 +24,7 @@ UPSTREAM = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "u
 # Hypothesis's limits on time (200 ms an example) fail tests because the machine is busy.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
-WRITE_PAGE = run._write_page
+WRITE_PAGE = run_command._write_page
 names_options.set(True)  # messages are tested as commands print them
 
 
@@ -217,7 +217,7 @@ def short_pages():
     """
     written = partial(write_atomically, data=b"<!doctype html>")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lmdiag.cli.run._write_page", lambda path, _: written(path))
+        patch.setattr("lmdiag.cli.run_command._write_page", lambda path, _: written(path))
         yield
 
 
@@ -225,7 +225,7 @@ def short_pages():
 def whole_pages(request, monkeypatch):
     """Tests that read the pages of runs are marked `pages`."""
     if request.node.get_closest_marker("pages"):
-        monkeypatch.setattr("lmdiag.cli.run._write_page", WRITE_PAGE)
+        monkeypatch.setattr("lmdiag.cli.run_command._write_page", WRITE_PAGE)
 
 
 class Commands:

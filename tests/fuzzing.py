@@ -36,22 +36,23 @@ from sentence_files import write_pairs, write_sentences, write_set, write_suites
 from shown import page_of, print_tables, sections_as, shown_as
 
 import lmdiag
-from lmdiag import cli, evaluation, results, stimuli
-from lmdiag.cli.options import text_or_file
+from lmdiag import cli, results, stimuli
+from lmdiag.asking.protocol import Protocol
+from lmdiag.asking.questions import Setting, distinct_questions
+from lmdiag.cli.command_options import text_or_file
 from lmdiag.leaderboard.entries import read_requests
 from lmdiag.models import LoadOptions, load
 from lmdiag.models.server.client import WrongReply
 from lmdiag.models.server.replies import read_reply
 from lmdiag.models.tokens.framing import chat_prompt
-from lmdiag.protocol import Protocol
-from lmdiag.questions import Setting, distinct_questions
-from lmdiag.report.runs import Report
+from lmdiag.report.run_report import Report
+from lmdiag.results import evaluation
+from lmdiag.results.item_scores import read_scores
 from lmdiag.results.predictions import read_external
 from lmdiag.results.score_checks import check_figures
-from lmdiag.results.scores import read_scores
 from lmdiag.runs.asking import ask
 from lmdiag.runs.journal import Journal
-from lmdiag.table_files import TABLE_SUFFIXES, read_table
+from lmdiag.tables.table_files import TABLE_SUFFIXES, read_table
 from lmdiag.text import shortened
 from lmdiag.types import (
     Answer,

@@ -6,13 +6,13 @@ import random
 import re
 from itertools import pairwise
 
+from lmdiag.asking.protocol import Predictions, Protocol
+from lmdiag.asking.questions import row_keys
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.protocol import Predictions, Protocol
-from lmdiag.questions import row_keys
 from lmdiag.results import RESULTS
 from lmdiag.runs.asking import predict
 from lmdiag.runs.inputs import load_inputs
-from lmdiag.runs.run import save
+from lmdiag.runs.run_model import save
 from lmdiag.types import (
     AS_IT_IS,
     DIAGNOSTICS,

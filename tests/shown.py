@@ -6,7 +6,7 @@ from lmdiag.report import formats
 from lmdiag.report.display import output_of
 from lmdiag.report.formats.terminal import print_output
 from lmdiag.report.output import Output
-from lmdiag.report.runs import Report
+from lmdiag.report.run_report import Report
 from lmdiag.results import Results, Run
 
 

@@ -24,23 +24,21 @@ from lmdiag.text import folded
 ROOT = Path(__file__).resolve().parents[1]
 ASKING = {"models", "runs"}
 SHOWING = {"report", "hub", "leaderboard", "api", "app", "cli"}
-MEASURING = {"measures", "stats", "evaluation", "comparison", "results"}
+MEASURING = {"measures", "stats", "studies", "results"}
 NEVER = {
     "diagnostics": ASKING | SHOWING | MEASURING - {"measures"} | {"stimuli"},
-    "stimuli": ASKING | SHOWING | MEASURING,
-    "perturb": ASKING | SHOWING | MEASURING,
-    "questions": ASKING | SHOWING | MEASURING,
+    "stimuli": ASKING | SHOWING | MEASURING - {"measures"},
+    "tables": ASKING | SHOWING | MEASURING | {"stimuli", "asking"},
+    "files": ASKING | SHOWING | MEASURING | {"stimuli", "asking", "tables"},
+    "asking": ASKING | SHOWING | MEASURING,
     "models": SHOWING | MEASURING | {"runs", "stimuli", "diagnostics"},
     "runs": SHOWING,
-    "evaluation": ASKING | SHOWING,
-    "comparison": ASKING | SHOWING,
-    "multiverse": ASKING | SHOWING,
-    "norms": ASKING | SHOWING,
-    "results": ASKING | SHOWING | {"evaluation", "comparison"},
-    "analysis": ASKING | SHOWING | {"evaluation", "comparison"},
+    "studies": ASKING | SHOWING,
+    "results": ASKING | SHOWING | {"studies"},
+    "analysis": ASKING | SHOWING | {"studies"},
     "measures": ASKING | SHOWING | MEASURING - {"measures", "stats"},
     "report": ASKING | SHOWING - {"report"},
-    "app": ASKING | SHOWING - {"app"} | MEASURING - {"results"} | {"stimuli", "analysis"},
+    "app": ASKING | SHOWING - {"app", "api"} | MEASURING - {"results"} | {"stimuli", "analysis"},
     "hub": ASKING | SHOWING - {"hub", "report"},
     "leaderboard": ASKING | {"api", "cli"},
 }
@@ -49,9 +47,8 @@ NEVER = {
 Results are data, which know nothing of what shows them; see `lmdiag.presentable`.
 """
 ALONE = {
-    "types": {"spacing", "text"}, "protocol": {"types"}, "formulas": set(), "stats": set(),
-    "text": set(), "presentable": set(),
-    "measures": {"formulas", "frequencies", "stats", "text", "types"},
+    "types": {"spacing", "text"}, "stats": set(), "text": set(), "presentable": set(),
+    "measures": {"frequencies", "stats", "text", "types"},
 }  # fmt: skip
 """Room -> the only siblings that it imports."""
 STIMULI = {
@@ -154,8 +151,8 @@ def names_in(node):
 def test_names_of_columns_of_users_stand_in_one_table():
     """No other module that reads tables has two names of a role, but for those of our own."""
     own = {*NAMES, "id", "sentence", "condition"}
-    rooms = [*(ROOT / "eval/lmdiag").glob("*table*.py"), ROOT / "eval/lmdiag/norms.py"]
-    for room in ("stimuli", "analysis", "runs"):
+    rooms = [ROOT / "eval/lmdiag/studies/cloze_norms.py"]
+    for room in ("tables", "stimuli", "analysis", "runs"):
         rooms += (ROOT / "eval/lmdiag" / room).rglob("*.py")
     paths = [path for path in rooms if path.name not in ("names.py", "published_formats.py")]
     assert len(paths) > 30

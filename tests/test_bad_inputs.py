@@ -19,20 +19,21 @@ import pytest
 from rich.console import Console
 
 import lmdiag
-from lmdiag import files, stimuli
+from lmdiag import stimuli
 from lmdiag.analysis.human import read_human
-from lmdiag.cli.options import read_models
+from lmdiag.cli.command_options import read_models
+from lmdiag.files import reading
 from lmdiag.hub import publish
 from lmdiag.hub.publish import is_on_hub
 from lmdiag.leaderboard.entries import read_requests
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
-from lmdiag.multiverse import Multiverse
 from lmdiag.report.display import output_of
 from lmdiag.report.formats.terminal import print_output
 from lmdiag.results import load_run, model_slug
 from lmdiag.results.predictions import read_external
 from lmdiag.stimuli.dataset import script
-from lmdiag.table_files import TABLE_SUFFIXES, as_frame, read_table
+from lmdiag.studies.multiverse import Multiverse
+from lmdiag.tables.table_files import TABLE_SUFFIXES, as_frame, read_table
 from lmdiag.types import BadInput
 
 # ---- content -------------------------------------------------------------------------------------
@@ -101,32 +102,32 @@ def as_table(suffix):
 MANY = [str(i) for i in range(1001)]
 NOT_VALID = "cannot be read: not valid Parquet"
 FILES = {
-    "not UTF-8": (lambda path: path.write_bytes(b"one\ncaf\xe9\n"), files.read_text,
+    "not UTF-8": (lambda path: path.write_bytes(b"one\ncaf\xe9\n"), reading.read_text,
                   "file:2: not UTF-8"),
-    "long text": (lambda path: (path.touch(), os.truncate(path, 2**31 + 1)), files.read_text,
+    "long text": (lambda path: (path.touch(), os.truncate(path, 2**31 + 1)), reading.read_text,
                   "has 2,147,483,649 bytes; at most 2,147,483,648 are read"),
-    "too long": (lambda path: path.write_text("x" * 9), lambda path: files.read_text(path, 8),
+    "too long": (lambda path: path.write_text("x" * 9), lambda path: reading.read_text(path, 8),
                  "has 9 bytes; at most 8 are read"),
-    "loop": (lambda path: path.symlink_to(path), files.read_text,
+    "loop": (lambda path: path.symlink_to(path), reading.read_text,
              "file cannot be read: Too many levels"),
-    "gone": (lambda path: None, files.read_text, "file cannot be read: No such file"),
-    "folder": (Path.mkdir, files.read_text, "is not a regular file"),
-    "device": (lambda path: path.symlink_to("/dev/zero"), files.read_text,
+    "gone": (lambda path: None, reading.read_text, "file cannot be read: No such file"),
+    "folder": (Path.mkdir, reading.read_text, "is not a regular file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), reading.read_text,
                "is not a regular file"),
     **{
         f"pipe {suffix}": (os.mkfifo, as_table(suffix), r"file\S* is not a regular file")
         for suffix in TABLE_SUFFIXES
         if hasattr(os, "mkfifo")  # which Windows does not have
     },
-    "NaN": (lambda path: path.write_text('{"a": NaN}'), files.read_json,
+    "NaN": (lambda path: path.write_text('{"a": NaN}'), reading.read_json,
             r"file: not valid JSON \(expected value"),
-    "column twice": (parquet(pa.array([1]), "x"), files.read_parquet, "has the column x twice"),
+    "column twice": (parquet(pa.array([1]), "x"), reading.read_parquet, "has the column x twice"),
     "columns": (lambda path: path.write_text("a," * 1000 + "a\n"), as_table(".csv"),
                 r"file\S* has 1,001 columns; at most 1,000 are read"),
     "columns of objects": (lambda path: path.write_text('{"' + '":0,"'.join(MANY) + '":0}'),
                            as_table(".jsonl"), r"file\S* has 1,001 columns"),
     "rows": (lambda path: pq.write_table(pa.table({"a": pa.nulls(5_000_001)}), path),
-             files.read_parquet, "file has 5,000,001 rows; at most 5,000,000 are read"),
+             reading.read_parquet, "file has 5,000,001 rows; at most 5,000,000 are read"),
     "lines": (lambda path: path.write_bytes(b"a" + b"\n" * 5_000_002), as_table(".csv"),
               r"file\S* has 5,000,001 rows"),
     "cell": (lambda path: path.write_text(f'{{"a": "{LONG}"}}'), as_table(".jsonl"),
@@ -141,17 +142,19 @@ FILES = {
                                  r"file\S* has 16,384 columns; at most 1,000 are read"),
     "styles of Excel": (archive("xl/styles.xml", 9 * 2**20), as_table(".xlsx"),
                         r"file\S* has 9,437,184 bytes in a part without cells; at most 8,388,608"),
-    "cell of Parquet": (parquet(pa.array([[LONG]]), "y"), files.read_parquet,
+    "cell of Parquet": (parquet(pa.array([[LONG]]), "y"), reading.read_parquet,
                         "a text in the column y.list.element has 1,048,577 bytes; at most"),
-    "texts": (parquet(pa.ListArray.from_arrays([0, 2050], MANY_TEXTS), "y"), files.read_parquet,
+    "texts": (parquet(pa.ListArray.from_arrays([0, 2050], MANY_TEXTS), "y"), reading.read_parquet,
               "file has values of more than 2 GiB: split the table"),
     "line": (lambda path: path.write_bytes(b" " * 64_000_001), as_table(".jsonl"),
              r"file\S*:1: the line has more than 64,000,000 bytes"),
-    "schema of Parquet": (wrong_schema, files.read_parquet, "size mismatch, size: 2, expected: 1"),
-    "cut off": (lambda path: path.write_bytes(b"PAR1 and no more"), files.read_parquet,
+    "schema of Parquet": (
+        wrong_schema, reading.read_parquet, "size mismatch, size: 2, expected: 1",
+    ),
+    "cut off": (lambda path: path.write_bytes(b"PAR1 and no more"), reading.read_parquet,
                 NOT_VALID),
     **{
-        str(column.type): (parquet(column, "y"), files.read_parquet, NOT_VALID)
+        str(column.type): (parquet(column, "y"), reading.read_parquet, NOT_VALID)
         for column in (
             pa.array([b"\xff"], pa.binary()).view(pa.string()),
             pa.array([0], pa.timestamp("s", tz="Moon/Crater")),
@@ -179,7 +182,7 @@ def test_files_beyond_the_bounds_are_refused(tmp_path, case):
         with pytest.raises(BadInput, match=message):
             read(tmp_path / "file")
         return
-    parse = partial(files.parse_json, finite=True) if case in JSON else files.parse_yaml
+    parse = partial(reading.parse_json, finite=True) if case in JSON else reading.parse_yaml
     message = rf"(not valid JSON .*)?{JSON[case]}" if case in JSON else ""
     with pytest.raises(BadInput, match=f"^here: {message}"):
         parse(case, "here")
@@ -191,11 +194,11 @@ def test_files_within_the_bounds_are_read(tmp_path):
         str(2**63 - 1): 2**63 - 1, '"\\ud83d\\ude00"': "😀", b'\xef\xbb\xbf{"a": 1}': {"a": 1},
         "[" + "[]," * 1000 + "1]": [*([[]] * 1000), 1],
     }.items():  # fmt: skip
-        assert files.parse_json(text, "here") == value
+        assert reading.parse_json(text, "here") == value
     (tmp_path / "mark").write_bytes(b"\xef\xbb\xbfword")
-    assert files.read_text(tmp_path / "mark") == "word"
+    assert reading.read_text(tmp_path / "mark") == "word"
     parquet(pa.array([2**62], pa.duration("ms")), "y")(tmp_path / "p")
-    assert files.read_parquet(tmp_path / "p", ["x"]).to_pydict() == {"x": ["a"]}
+    assert reading.read_parquet(tmp_path / "p", ["x"]).to_pydict() == {"x": ["a"]}
 
 
 # ---- values --------------------------------------------------------------------------------------
@@ -320,10 +323,10 @@ def source(text):
 
 
 ANSWERED = {
-    "exists": lambda text: files.exists(Path(text)),
-    "is_file": lambda text: files.is_file(Path(text)),
-    "is_folder": lambda text: files.is_folder(Path(text)),
-    "real_path": lambda text: files.real_path(Path(text)),
+    "exists": lambda text: reading.exists(Path(text)),
+    "is_file": lambda text: reading.is_file(Path(text)),
+    "is_folder": lambda text: reading.is_folder(Path(text)),
+    "real_path": lambda text: reading.real_path(Path(text)),
     "model_slug": lambda text: model_slug(text, None),
     "repository": is_on_hub,
     "checkpoint": lambda text: Checkpoint("m", "folder", None, None).file(text),
@@ -331,7 +334,7 @@ ANSWERED = {
 }
 """What answers whatever the text is."""
 REFUSED = {
-    "text": lambda text: files.read_text(Path(text)),
+    "text": lambda text: reading.read_text(Path(text)),
     "data": lambda text: stimuli.load(text, "own"),
     "verbs": stimuli.load_verbs,
     "run": load_run,

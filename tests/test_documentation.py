@@ -34,7 +34,7 @@ from lmdiag import diagnostics
 from lmdiag.cli import COMMANDS, main, parse
 from lmdiag.cli.removed import REMOVED
 from lmdiag.results import FigureKey, Results
-from lmdiag.results.published import published_figures
+from lmdiag.results.published_figures import published_figures
 from lmdiag.results.results import read_record
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -197,7 +197,7 @@ def test_messages_name_options_and_pages_name_tests_that_exist(capsys, monkeypat
 
 
 MADE_BEFORE = {
-    "lmdiag.multiverse": [
+    "lmdiag.studies.multiverse": [
         "multiverse demo --model demo:causal --tasks neg136 --knobs unit --output knobs --quiet"
     ]
 }
@@ -507,7 +507,10 @@ def test_a_task_of_the_slurm_array_runs_its_line(tmp_path):
 def test_the_job_of_the_hub_runs_and_submits():
     parts = [shlex.split(part) for part in shlex.split(JOB.replace("\\\n", " "))[-1].split("&&")]
     inside = [words[1:] for words in parts if words[0] == "lmdiag"]
-    assert [parse(words)[0].__module__ for words in inside] == ["lmdiag.cli.run", "lmdiag.cli.data"]
+    assert [parse(words)[0].__module__ for words in inside] == [
+        "lmdiag.cli.run_command",
+        "lmdiag.cli.data",
+    ]
 
 
 METRIC = re.compile(r"[\w\-. :/]+").fullmatch

@@ -18,10 +18,10 @@ from sentence_files import suite_of
 from shown import page_of, print_tables, shown_as
 
 from lmdiag import cli
-from lmdiag.files import resource_path
-from lmdiag.report.runs import Report
+from lmdiag.files.reading import resource_path
+from lmdiag.report.run_report import Report
 from lmdiag.results import load_run
-from lmdiag.table_files import write_table
+from lmdiag.tables.table_files import write_table
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 

@@ -18,7 +18,8 @@ from launched import finished, outcome
 
 import lmdiag
 from lmdiag.cli import main
-from lmdiag.files import resource_path, take_lock
+from lmdiag.files.reading import resource_path
+from lmdiag.files.writing import take_lock
 from lmdiag.hub.requests import RunRequest
 from lmdiag.leaderboard.board import Board
 from lmdiag.types import BadInput

@@ -6,8 +6,8 @@ from families import FAMILIES, family_params
 from reference import CLOSE
 
 from lmdiag import stimuli
+from lmdiag.asking.questions import Setting, row_keys
 from lmdiag.models import LoadOptions, load
-from lmdiag.questions import Setting, row_keys
 from lmdiag.spacing import ends_unspaced, has_space
 from lmdiag.types import Query, Question
 

@@ -21,13 +21,13 @@ from sentence_files import suite_of
 from shown import plots_of
 
 import lmdiag
+from lmdiag.asking.protocol import Protocol
 from lmdiag.cli import main
 from lmdiag.measures import MeasureName, part_bits
-from lmdiag.protocol import Protocol
 from lmdiag.report import formats, numbers
 from lmdiag.report.display import output_of
 from lmdiag.report.item_list import item_list
-from lmdiag.report.runs import Report
+from lmdiag.report.run_report import Report
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import read_results
 from lmdiag.stats import point

@@ -1,4 +1,4 @@
-"""Cloze diagnostics as a metric of the `evaluate` library; `lmdiag.evaluation` computes them."""
+"""Cloze diagnostics as a metric of the `evaluate` library, by `lmdiag.results.evaluation`."""
 
 import json
 import warnings
@@ -10,14 +10,14 @@ import evaluate
 
 try:  # `evaluate` would otherwise advise to install the package `lmdiag`, another project
     from lmdiag import diagnostics
-    from lmdiag.evaluation import beyond_lists
-    from lmdiag.evaluation import evaluate as figures
+    from lmdiag.asking.protocol import Protocol, checked_ranks, checked_threshold
     from lmdiag.measures import folds_for
-    from lmdiag.protocol import Protocol, checked_ranks, checked_threshold
+    from lmdiag.results.evaluation import beyond_lists
+    from lmdiag.results.evaluation import evaluate as figures
     from lmdiag.results.predictions import normalised, of_records
     from lmdiag.stimuli import Stimuli
     from lmdiag.stimuli.reading.conversion import converted
-    from lmdiag.table_files import Problems, Table, row_index
+    from lmdiag.tables.table_files import Problems, Table, row_index
     from lmdiag.types import BadInput
 except ImportError as error:
     raise ImportError(

@@ -14,7 +14,7 @@ import scipy.stats
 import lmdiag
 from lmdiag.analysis.designs import analyse_table
 from lmdiag.analysis.linear import fit_mixed
-from lmdiag.report.designs import analysis_grids
+from lmdiag.report.analyses import analysis_grids
 from lmdiag.stimuli.designs.conditions import uses_of
 from lmdiag.types import BadInput
 

@@ -14,7 +14,7 @@ from lmdiag.analysis.fit import fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.analysis.regression import without_terms
-from lmdiag.report.human import human_plots
+from lmdiag.report.fits import human_plots
 from lmdiag.types import BadInput
 
 
@@ -270,7 +270,7 @@ def test_predictors_are_fitted_alone_together_and_beyond_each_other(tmp_path):
 
 
 def test_a_misspelt_column_is_refused_before_a_model_is_loaded(monkeypatch):
-    monkeypatch.setattr("lmdiag.api.load_model", None)
+    monkeypatch.setattr("lmdiag.api.model.load_model", None)
     with pytest.raises(BadInput, match=r"rows: no column 'RT' \(did you mean 'rt'\?\)"):
         lmdiag.fit(texts(), models="demo:causal", response="RT")
 

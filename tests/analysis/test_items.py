@@ -9,9 +9,9 @@ from invented_runs import make_run
 
 import lmdiag
 from lmdiag.analysis.items import items_of
-from lmdiag.protocol import Protocol
+from lmdiag.asking.protocol import Protocol
 from lmdiag.results import load_run
-from lmdiag.table_files import write_table
+from lmdiag.tables.table_files import write_table
 from lmdiag.types import BadInput
 
 ROWS = """\

@@ -25,10 +25,10 @@ from accelerate.utils import set_module_tensor_to_device
 from benchmarks.bare import plain_loop
 
 from lmdiag import stimuli
+from lmdiag.asking.questions import Setting, distinct_questions
 from lmdiag.models import LoadOptions, load
 from lmdiag.models.loading.load import Parts
 from lmdiag.models.local import assemble
-from lmdiag.questions import Setting, distinct_questions
 from lmdiag.runs.asking import ask
 
 RUN = str(Path(__file__).resolve().parents[2] / "eval/run.py")

@@ -8,7 +8,7 @@ import pytest
 from invented_runs import make_run
 
 import lmdiag
-from lmdiag.protocol import Protocol
+from lmdiag.asking.protocol import Protocol
 from lmdiag.results import FigureKey, read_results
 
 

@@ -11,10 +11,10 @@ import pytest
 from invented_runs import make_run
 from launched import finished
 
-from lmdiag.cli.options import matching_revisions, named_models
-from lmdiag.cli.run import _compare, _finish
+from lmdiag.asking.training_steps import trained_model, training_step
+from lmdiag.cli.command_options import matching_revisions, named_models
+from lmdiag.cli.run_command import _compare, _finish
 from lmdiag.results import load_run
-from lmdiag.training_steps import trained_model, training_step
 from lmdiag.types import BadInput
 
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 from invented_runs import make_run, perfect
 
-from lmdiag import evaluation, results, stimuli
-from lmdiag.protocol import Protocol
+from lmdiag import results, stimuli
+from lmdiag.asking.protocol import Protocol
+from lmdiag.results import evaluation
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from wordfreq import word_frequency
 
 import lmdiag
 from lmdiag import models
-from lmdiag.table_files import as_frame, read_table
+from lmdiag.tables.table_files import as_frame, read_table
 from lmdiag.types import ModelInfo, SentenceAnswer, WordSpan
 
 COLUMNS = ["text", "position", "word", "start", "surprisal", "n_tokens"]

@@ -14,16 +14,17 @@ from sentence_files import write_set
 from shown import plots_of, print_tables, sections_as, shown_as
 
 import lmdiag
-from lmdiag import diagnostics, perturb, stimuli
-from lmdiag.comparison import compare_runs
+from lmdiag import diagnostics, stimuli
+from lmdiag.asking.protocol import Protocol
 from lmdiag.diagnostics import Chart
 from lmdiag.diagnostics.base import FigureColumn
 from lmdiag.hub.benchmark import columns, leaderboard_figures, task_id
 from lmdiag.measures import AGREEMENT_LAYOUT, measures_of, registry
-from lmdiag.protocol import Protocol
 from lmdiag.report.item_list import item_list
-from lmdiag.report.runs import Report
+from lmdiag.report.run_report import Report
 from lmdiag.results import FigureKey, load_run
+from lmdiag.stimuli import perturbations
+from lmdiag.studies.comparison import compare_runs
 
 TENSE = '''
 """Tense of a verb after an adverb of time."""
@@ -95,7 +96,7 @@ def tense(tmp_path, monkeypatch):
 
 def test_a_diagnostic_in_one_file_is_everywhere(tense, tmp_path):
     assert "tense" in diagnostics.built_in()
-    assert "bare" in perturb.names()
+    assert "bare" in perturbations.names()
     protocol = Protocol(tasks=("tense",), perturb=("bare",))
     runs = [
         load_run(make_run(tmp_path / name, tense, protocol, id=name, skill=skill, seed=seed))
@@ -104,7 +105,7 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense, tmp_path):
     results = [run.results for run in runs]
 
     # run: settings, measures, break-downs
-    contexts = perturb.perturb(runs[0].stimuli["tense"], "bare", 0, 0).columns()["context"]
+    contexts = perturbations.perturb(runs[0].stimuli["tense"], "bare", 0, 0).columns()["context"]
     assert contexts == ["she"] * 4
     for setting in ("none", "bare"):
         measures = results[0].tasks["tense"][setting].measures
@@ -168,7 +169,7 @@ def test_what_a_diagnostic_declares_is_in_its_data(demo_dir, tmp_path, task):
 
     for perturbation in diagnostic.perturbations:
         assert set(perturbation.needs) <= set(table)
-        assert perturb.perturb(rows, perturbation.name, 0, 0).columns()["context"]
+        assert perturbations.perturb(rows, perturbation.name, 0, 0).columns()["context"]
     selections = (*diagnostic.headlines, *diagnostic.leaderboard)
     for shape in (*diagnostic.tables, *selections):
         for pattern in shape.measures:

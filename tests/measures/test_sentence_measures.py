@@ -11,12 +11,12 @@ from sentence_files import BITS, suite
 
 import lmdiag
 from lmdiag import stimuli
-from lmdiag.comparison import _headlines
-from lmdiag.evaluation import evaluate
+from lmdiag.asking.protocol import Protocol
 from lmdiag.measures import part_bits
-from lmdiag.protocol import Protocol
-from lmdiag.results.items import items_of_predictions, measure_columns
-from lmdiag.results.scores import item_scores, without_curves
+from lmdiag.results.evaluation import evaluate
+from lmdiag.results.item_rows import items_of_predictions, measure_columns
+from lmdiag.results.item_scores import item_scores, without_curves
+from lmdiag.studies.comparison import _headlines
 from lmdiag.types import UNCASED, BadInput, SentenceAnswer, WordSpan
 
 NAT = math.log(2)

@@ -13,8 +13,9 @@ import pytest
 import yaml
 from invented_runs import perfect, uniform
 
-from lmdiag import evaluation, stimuli
-from lmdiag.protocol import Protocol
+from lmdiag import stimuli
+from lmdiag.asking.protocol import Protocol
+from lmdiag.results import evaluation
 from lmdiag.types import BadInput
 
 ROWS = [

@@ -14,9 +14,9 @@ from invented_runs import FakeModel, model_info
 
 import lmdiag
 from lmdiag import models
-from lmdiag.elicitation import parse_wording
+from lmdiag.asking.elicitation import parse_wording
+from lmdiag.asking.questions import Setting
 from lmdiag.models import LoadOptions
-from lmdiag.questions import Setting
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import headline_rows
 from lmdiag.results import load_run

@@ -15,7 +15,7 @@ from lmdiag.models.answers import best
 from lmdiag.models.forward import probing
 from lmdiag.models.forward.packing import pack_contexts, plan_batches
 from lmdiag.models.forward.sizes import Sizes, sizes_for
-from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, TokenRow
+from lmdiag.models.tokens.encoded_questions import Blank, EncodedQuestion, PartialWord, TokenRow
 from lmdiag.runs import asking
 from lmdiag.types import BadInput, Query, Question, Sentence
 from models.toys import alone, ask, asked, bert, check_same, gpt2, refusal

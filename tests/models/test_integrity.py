@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 
 import lmdiag
 from lmdiag.models import LoadOptions, load
-from lmdiag.models.loading import checks
+from lmdiag.models.loading import model_checks
 from lmdiag.models.loading.errors import one_line_errors
 from lmdiag.types import BadInput, Query, Question
 from models.toys import ask, check_same, edit, refusal
@@ -180,7 +180,7 @@ def test_a_checkpoint_of_a_newer_transformers_is_a_warning(saved_by, warns, made
     folder = made("gpt2")
     edit(folder, "config.json", transformers_version=saved_by)
     assert ("was saved by transformers 99.1, and " in (load(str(folder)).warning or "")) == warns
-    monkeypatch.setattr(checks, "version", lambda name: "5.20.0")
+    monkeypatch.setattr(model_checks, "version", lambda name: "5.20.0")
     assert load("demo:causal").warning is None
 
 

@@ -17,7 +17,7 @@ from lmdiag.models import load
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.loading.checkpoint import model_digest
 from lmdiag.models.loading.load import detect, load_parts
-from lmdiag.models.loading.options import LoadOptions
+from lmdiag.models.loading.load_options import LoadOptions
 from lmdiag.types import BadInput
 from models.toys import edit, refusal
 

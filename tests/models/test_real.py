@@ -17,9 +17,9 @@ from test_documentation import NUMBER, ROOT, tables
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import lmdiag
+from lmdiag.asking.elicitation import wording_of
+from lmdiag.asking.questions import Setting, distinct_questions, with_first_letter
 from lmdiag.cli import main
-from lmdiag.elicitation import wording_of
-from lmdiag.questions import Setting, distinct_questions, with_first_letter
 
 pytestmark = pytest.mark.nightly
 NEAR = 0.002

@@ -35,9 +35,9 @@ from reference import SentenceReference
 from sentence_texts import sentences
 
 import lmdiag
-from lmdiag import evaluation
+from lmdiag.asking.protocol import Protocol
 from lmdiag.models import LoadOptions, load
-from lmdiag.protocol import Protocol
+from lmdiag.results import evaluation
 from lmdiag.runs.asking import ask
 from lmdiag.types import Sentence
 

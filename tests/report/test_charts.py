@@ -15,16 +15,16 @@ from shown import page_of, plots_of
 
 import lmdiag
 from lmdiag import diagnostics
+from lmdiag.asking.protocol import Protocol
 from lmdiag.diagnostics.base import ChartKind
-from lmdiag.protocol import Protocol
 from lmdiag.report.charts import Plot, drawing, kinds, output
 from lmdiag.report.charts.models import family, ranked_plots, trend_plots
-from lmdiag.report.human import human_plots
-from lmdiag.report.items import items
-from lmdiag.report.runs import Report
+from lmdiag.report.fits import human_plots
+from lmdiag.report.run_items import items
+from lmdiag.report.run_report import Report
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import FigureKey, load_run
-from lmdiag.results.published import PublishedFigure
+from lmdiag.results.published_figures import PublishedFigure
 
 
 def rows(plots, name):

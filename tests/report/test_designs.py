@@ -10,9 +10,9 @@ from shown import page_of, plots_of
 
 import lmdiag
 from lmdiag.analysis.designs import analyse_table
-from lmdiag.protocol import Protocol
+from lmdiag.asking.protocol import Protocol
+from lmdiag.report.analyses import designs_of
 from lmdiag.report.charts.conditions import condition_plot
-from lmdiag.report.designs import designs_of
 from lmdiag.report.display import output_of
 from lmdiag.report.formats.terminal import print_run
 from lmdiag.report.selections import ReportFigures

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 import lmdiag
-from lmdiag.multiverse import Headline
 from lmdiag.report.findings import (
     Difference,
     analysis_findings,
@@ -25,6 +24,7 @@ from lmdiag.report.findings import (
 )
 from lmdiag.results import Figure, Results
 from lmdiag.results.results import SettingResults, read_record
+from lmdiag.studies.multiverse import Headline
 
 SAVED = Path(__file__).parents[1] / "data" / "results.json"
 THIRD = 1 / 3

@@ -14,13 +14,13 @@ import shown
 from parsed import ParsedPage
 from sentence_files import SUM
 
-from lmdiag.comparison import compare_runs
 from lmdiag.report import numbers
 from lmdiag.report.comparisons import compared, comparison_row, notes
 from lmdiag.report.formats.page import digest, environment
 from lmdiag.report.item_list import representative
-from lmdiag.report.items import items
+from lmdiag.report.run_items import items
 from lmdiag.report.selections import ReportFigures
+from lmdiag.studies.comparison import compare_runs
 from lmdiag.types import BadInput
 
 FORMS = {"pairs": "blimp", "suites": "gym", "sentences": "texts"}

@@ -9,7 +9,7 @@ from sentence_files import ORDER, PARADIGMS, SUM
 from lmdiag import diagnostics
 from lmdiag.measures import sentence_parts
 from lmdiag.report.item_list import listed, representative
-from lmdiag.report.items import (
+from lmdiag.report.run_items import (
     MAX_LISTED,
     choose,
     items,

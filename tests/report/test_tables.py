@@ -27,7 +27,7 @@ from lmdiag.report.formats.terminal import print_overview, print_run
 from lmdiag.report.grid import text_grid
 from lmdiag.report.labels import run_labels
 from lmdiag.report.output import Section
-from lmdiag.report.runs import Report
+from lmdiag.report.run_report import Report
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import overview, sections
 from lmdiag.results import FigureKey, Run

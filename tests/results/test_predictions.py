@@ -10,8 +10,8 @@ import pytest
 from invented_runs import json_lines, perfect, predictions_of
 
 from lmdiag import stimuli
+from lmdiag.asking.protocol import Predictions
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.protocol import Predictions
 from lmdiag.results import Results, Run
 from lmdiag.results.predictions import read, read_external, read_run, write
 from lmdiag.results.results import read_record

@@ -10,7 +10,7 @@ from invented_runs import make_run
 
 from lmdiag.report import numbers
 from lmdiag.results import Figure, FigureKey, SettingResults, read_results
-from lmdiag.results.published import (
+from lmdiag.results.published_figures import (
     document,
     human_facts,
     published_beside,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from shown import sections_as, shown_as
 
 from lmdiag import stats, stimuli
-from lmdiag.protocol import Protocol
+from lmdiag.asking.protocol import Protocol
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import sections
 from lmdiag.results import (

@@ -12,7 +12,7 @@ import pytest
 from launched import outcome
 
 from lmdiag import cli
-from lmdiag.files import replacing
+from lmdiag.files.writing import replacing
 
 FILES = {"results.json", "predictions.parquet", "report.html"}
 

@@ -12,11 +12,12 @@ from sentence_files import suite_of
 from shown import page_of, plots_of
 
 import lmdiag
-from lmdiag import diagnostics, perturb, stimuli
-from lmdiag.report.runs import Report
+from lmdiag import diagnostics, stimuli
+from lmdiag.report.run_report import Report
 from lmdiag.results import PREDICTIONS, RESULTS, SCORES, load_run, load_runs, read_results
-from lmdiag.results.models import model_labels
+from lmdiag.results.model_labels import model_labels
 from lmdiag.stats import point
+from lmdiag.stimuli import perturbations
 from lmdiag.types import BadInput
 
 
@@ -69,7 +70,7 @@ def test_scores_and_perturbations_are_computed_once(tmp_path, demo_dir, monkeypa
     settings = {
         (task, key)
         for task in run.results.tasks
-        for key in perturb.settings(task, PERTURBED.perturb, PERTURBED.shuffles)
+        for key in perturbations.settings(task, PERTURBED.perturb, PERTURBED.shuffles)
     }
     assert calls["score"] == len(settings)
     # once where the run is made, once where it is read back

@@ -21,7 +21,7 @@ from lmdiag.cli import program
 IMPORTED = [
     "altair", "pyarrow.parquet", "scipy.stats", "transformers.models.bert.modeling_bert",
     "lmdiag.analysis.fit", "lmdiag.leaderboard.site", "lmdiag.models.local",
-    "lmdiag.models.server.served", "lmdiag.report.display", "lmdiag.runs.run",
+    "lmdiag.models.server.served", "lmdiag.report.display", "lmdiag.runs.run_model",
 ]  # fmt: skip
 """What commands import; the forks find it in memory."""
 

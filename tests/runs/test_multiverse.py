@@ -24,9 +24,9 @@ import lmdiag
 from lmdiag import models
 from lmdiag.cli import main
 from lmdiag.models.local import LocalModel
-from lmdiag.multiverse import Multiverse, counts_of, effects_of
 from lmdiag.report.display import output_of
 from lmdiag.report.formats.terminal import print_output
+from lmdiag.studies.multiverse import Multiverse, counts_of, effects_of
 from lmdiag.types import Answer, BadInput, WordScore
 
 PROMPT = "They said: {context}"

@@ -215,7 +215,7 @@ def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
 def test_a_worker_ends_with_a_launcher_that_is_killed(system):
     worker = (
         f"import os, psutil, sys, time; sys.platform = {system!r};"
-        "from lmdiag.files import end_with_parent; end_with_parent(os.getppid());"
+        "from lmdiag.files.processes import end_with_parent; end_with_parent(os.getppid());"
         "print(os.getpid(), flush=True); time.sleep(600)"
     )
     launcher = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {worker!r}])"

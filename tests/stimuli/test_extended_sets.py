@@ -10,9 +10,9 @@ from sentence_files import FILES, SIZES, write_set
 from shown import plots_of
 
 from lmdiag import diagnostics, stimuli
+from lmdiag.asking.protocol import Protocol
 from lmdiag.hub.benchmark import columns, protocol_problem
 from lmdiag.hub.publish import plan_data
-from lmdiag.protocol import Protocol
 from lmdiag.report import numbers
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import sections

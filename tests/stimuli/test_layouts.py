@@ -13,7 +13,7 @@ import lmdiag
 from lmdiag import stimuli
 from lmdiag.analysis.human import read_human
 from lmdiag.analysis.procedures import Procedure
-from lmdiag.questions import Setting, row_keys
+from lmdiag.asking.questions import Setting, row_keys
 from lmdiag.report.selections import ReportFigures
 from lmdiag.runs.surprisals import read_texts
 from lmdiag.stimuli.designs.design import design_of

@@ -3,7 +3,7 @@
 from lmdiag.measures import fold_word
 from lmdiag.stimuli import response_rows
 from lmdiag.stimuli.reading.steps import read_rows
-from lmdiag.table_files import read_table
+from lmdiag.tables.table_files import read_table
 from lmdiag.types import AS_IT_IS
 
 COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"

@@ -21,7 +21,7 @@ from lmdiag.stimuli.reading.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.reading.steps import read_frame_rows
 from lmdiag.stimuli.values.kinds import values_of
 from lmdiag.stimuli.values.names import NAMES, NAMES_OF_WORDS
-from lmdiag.table_files import as_texts
+from lmdiag.tables.table_files import as_texts
 from lmdiag.types import BadInput, DesignOptions, TableOptions
 
 KINDS = ["exp"] * 5 + ["filler"]

@@ -12,9 +12,9 @@ from sentence_files import FORMULAS, suite
 from shown import page_of
 
 from lmdiag import stimuli
+from lmdiag.asking.protocol import Protocol
+from lmdiag.asking.questions import Setting, row_keys
 from lmdiag.diagnostics import SENTENCES
-from lmdiag.protocol import Protocol
-from lmdiag.questions import Setting, row_keys
 from lmdiag.results import load_run
 from lmdiag.runs.inputs import load_inputs
 from lmdiag.types import BadInput, Sentence

@@ -10,7 +10,7 @@ import string
 from collections.abc import Iterator
 from pathlib import Path
 
-from lmdiag.files import read_json_lines
+from lmdiag.files.reading import read_json_lines
 from lmdiag.types import BadInput
 
 from .lines import Row, choice, separated_lines

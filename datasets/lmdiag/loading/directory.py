@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag.diagnostics import CORE, built_in
-from lmdiag.files import read_json
+from lmdiag.files.reading import read_json
 from lmdiag.types import BadInput
 
 from .agreement import agreement, verbs

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lmdiag.files import read_text
+from lmdiag.files.reading import read_text
 from lmdiag.types import BadInput
 
 Fields = dict[str, str]

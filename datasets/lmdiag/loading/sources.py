@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from lmdiag.files import is_folder, read_bytes, write_atomically
+from lmdiag.files.reading import is_folder, read_bytes
+from lmdiag.files.writing import write_atomically
 from lmdiag.stimuli.dataset import user_cache
 from lmdiag.text import suggest
 from lmdiag.types import BadInput

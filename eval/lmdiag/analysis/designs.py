@@ -34,7 +34,7 @@ from lmdiag.stimuli.designs.conditions import Uses, uses_of
 from lmdiag.stimuli.designs.shown import read_lines
 from lmdiag.stimuli.values.levels import level_texts
 from lmdiag.stimuli.values.names import named as known_columns
-from lmdiag.table_files import as_texts, name_texts, written_text
+from lmdiag.tables.table_files import as_texts, name_texts, written_text
 from lmdiag.text import DATA_SUFFIX, column_like, first_few, in_order, suggest, visible
 from lmdiag.types import BadInput, Coding
 

@@ -28,8 +28,8 @@ from lmdiag.analysis.procedures import (
     procedure_for,
 )
 from lmdiag.analysis.running import NotInSentence, RunningTexts
-from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text, user_path
-from lmdiag.results.items import PREDICTED
+from lmdiag.files.reading import MAX_DOCUMENT, exists, is_folder, parse_json, read_text, user_path
+from lmdiag.results.item_rows import PREDICTED
 from lmdiag.stats import Values
 from lmdiag.stimuli.designs.shown import read_lines
 from lmdiag.stimuli.proposing.other_rows import columns_of_words, is_one_text, naming_option
@@ -37,7 +37,14 @@ from lmdiag.stimuli.proposing.word_rows import dividing_columns, word_rows
 from lmdiag.stimuli.reading.steps import read_frame_rows
 from lmdiag.stimuli.values.kinds import values_of
 from lmdiag.stimuli.values.layouts import TableLayout
-from lmdiag.table_files import MISSING, TRUTH, as_numbers, as_texts, has_json_rows, name_texts
+from lmdiag.tables.table_files import (
+    MISSING,
+    TRUTH,
+    as_numbers,
+    as_texts,
+    has_json_rows,
+    name_texts,
+)
 from lmdiag.text import in_order, shortened, suggest
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
@@ -324,8 +331,8 @@ def read_human(
     """Returns a table of human measures.
 
     Args:
-        data: a table, see `lmdiag.table_files`, a DataFrame, or a run directory, whose items are
-            the rows.
+        data: a table, see `lmdiag.tables.table_files`, a DataFrame, or a run directory, whose
+            items are the rows.
         profile, chosen: how it will be fitted, see `procedure_for`.
         options: how the table is read.
     """

@@ -9,10 +9,10 @@ from typing import Any
 from pandas import DataFrame, concat
 
 from lmdiag.results import Run, load_run
-from lmdiag.results.items import Per
-from lmdiag.results.models import model_labels
+from lmdiag.results.item_rows import Per
+from lmdiag.results.model_labels import model_labels
 from lmdiag.stimuli.reading.steps import read_frame_rows
-from lmdiag.table_files import TABLE_SUFFIXES, has_json_rows
+from lmdiag.tables.table_files import TABLE_SUFFIXES, has_json_rows
 from lmdiag.types import AS_IT_IS
 
 
@@ -37,7 +37,7 @@ def items_of(
         empty for a region without words), for blanks rank
         and top_word, and in a run with entropies, for blanks, words and regions, entropy (bits).
         Rows also have the value of each measure, see
-        `lmdiag.results.items.measure_columns`. A column of the data that
+        `lmdiag.results.item_rows.measure_columns`. A column of the data that
         has one of these names gets `_data` at its end.
     """
     parts = [

@@ -12,14 +12,14 @@ from pandas import DataFrame, Series, to_numeric
 from scipy.special import logit
 
 from lmdiag.measures import CRITICAL, Trials, registered
-from lmdiag.perturb import NONE
-from lmdiag.results.items import PARTS, PREDICTED
+from lmdiag.results.item_rows import PARTS, PREDICTED
 from lmdiag.stimuli.designs.design import joined_items
+from lmdiag.stimuli.perturbations import NONE
 from lmdiag.stimuli.values.kinds import MOST_LABELS, values_of
 from lmdiag.stimuli.values.levels import joined_texts, level_texts
 from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_outcome, names_measures
 from lmdiag.stimuli.values.names import named as known_columns
-from lmdiag.table_files import as_numbers
+from lmdiag.tables.table_files import as_numbers
 from lmdiag.text import DATA_SUFFIX, column_like, folded, shortened
 from lmdiag.types import BadInput
 

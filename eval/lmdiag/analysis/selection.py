@@ -16,7 +16,7 @@ from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.frequencies import log_frequencies
 from lmdiag.stats import Values
 from lmdiag.stimuli.reading.filters import Condition
-from lmdiag.table_files import TRUTH
+from lmdiag.tables.table_files import TRUTH
 from lmdiag.text import column_like
 from lmdiag.types import BadInput
 

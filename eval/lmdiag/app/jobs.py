@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import lmdiag
-from lmdiag.files import resource_path
-from lmdiag.table_files import TABLE_SUFFIXES
+from lmdiag.files.reading import resource_path
+from lmdiag.tables.table_files import TABLE_SUFFIXES
 from lmdiag.text import folded
 from lmdiag.types import BadInput, OnProgress
 
 if TYPE_CHECKING:
-    from lmdiag.checking import TableCheck
+    from lmdiag.api.checking import TableCheck
     from lmdiag.presentable import Presentable
     from lmdiag.results import Run
 

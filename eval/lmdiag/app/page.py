@@ -16,7 +16,7 @@ import gradio as gr
 
 from lmdiag.app import jobs, shown
 from lmdiag.app.visits import JobThread, Stopped, Visit
-from lmdiag.files import read_text, resource_path
+from lmdiag.files.reading import read_text, resource_path
 from lmdiag.types import BadInput
 
 MOST_BYTES = 20_000_000

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 from lmdiag.text import shortened, visible
 
 if TYPE_CHECKING:
-    from lmdiag.checking import CheckedColumn, TableCheck
+    from lmdiag.api.checking import CheckedColumn, TableCheck
 
 INTRODUCTION = (
     "<header><h1>lmdiag</h1><p>From a table of sentences, responses or reading times to a figure: "

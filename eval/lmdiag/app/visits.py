@@ -14,7 +14,7 @@ from lmdiag.app.jobs import Job, chosen_options, saved_file
 from lmdiag.text import names_options
 
 if TYPE_CHECKING:
-    from lmdiag.checking import CheckedColumn, TableCheck
+    from lmdiag.api.checking import CheckedColumn, TableCheck
 
 _WAIT = 0.3  # seconds between two looks at a run
 

@@ -47,19 +47,19 @@ from lmdiag.types import BadInput
 COMMANDS = {
     "build": ("data", "write the data set directory"),
     "check": ("check", "say what a file of own rows is, and what looks wrong in it"),
-    "run": ("run", "query models and score their answers"),
+    "run": ("run_command", "query models and score their answers"),
     "surprisal": ("texts", "write the surprisal of every word of a text as a table"),
-    "score": ("runs", "compute the measures from predictions of any program"),
+    "score": ("run_outputs", "compute the measures from predictions of any program"),
     "fit": ("texts", "fit human measures such as reading times with and without surprisals"),
-    "cloze": ("cloze", "compare what people say at a blank with what models expect"),
-    "compare": ("runs", "compare two or more runs on the same rows, with paired statistics"),
-    "items": ("runs", "write the items of runs as one table for R, Excel or pandas"),
-    "analyse": ("runs", "test the conditions of items: effects, cell means, mixed models"),
+    "cloze": ("cloze_command", "compare what people say at a blank with what models expect"),
+    "compare": ("run_outputs", "compare two or more runs on the same rows, with paired statistics"),
+    "items": ("run_outputs", "write the items of runs as one table for R, Excel or pandas"),
+    "analyse": ("run_outputs", "test the conditions of items: effects, cell means, mixed models"),
     "multiverse": (
-        "run",
+        "run_command",
         "run every combination of options and show how far the figures depend on them",
     ),
-    "report": ("runs", "write tables and charts of one or several runs"),
+    "report": ("run_outputs", "write tables and charts of one or several runs"),
     "app": ("app", "open a page in the browser that leads from a table to its result"),
     "template": ("data", "write a starter file for your own diagnostic"),
     "publish": ("data", "push the data set, the metric, the leaderboard or the page to the Hub"),
@@ -175,7 +175,7 @@ def _place(error: MissingArgumentError) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
-    from lmdiag.files import redact_output
+    from lmdiag.files.secrets import redact_output
 
     argv = list(sys.argv[1:] if argv is None else argv)
     name = argv[0] if argv and argv[0] in COMMANDS else ""
@@ -244,7 +244,7 @@ def _shown(default: Any) -> str | None:
 
 def say(message: str) -> None:
     """Prints a message as one line on standard error, without secrets and hidden characters."""
-    from lmdiag.files import without_secrets
+    from lmdiag.files.secrets import without_secrets
     from lmdiag.text import visible
 
     line = visible(" ".join(without_secrets(message).split()))

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from lmdiag.cli import say
-from lmdiag.files import is_file, user_path
+from lmdiag.files.reading import is_file, user_path
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 

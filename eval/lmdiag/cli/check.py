@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from lmdiag import stimuli
-from lmdiag.checking import check
-from lmdiag.cli import options
+from lmdiag.cli import command_options as options
 from lmdiag.types import AS_IT_IS, BadInput, FactorOptions, TableOptions
 
 
@@ -26,6 +25,8 @@ def check_command(
         allow_duplicates: keep one of identical rows, instead of an error
         model: model whose tokenizer is tried on the texts: Hub id or local folder
     """
+    from lmdiag import check
+
     for task in stimuli.tasks(file):
         given = {**design.stored(), **table.stored()}
         found = check(file, task, model=model, allow_duplicates=allow_duplicates, **given)

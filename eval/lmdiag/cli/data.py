@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
-from lmdiag import files
-from lmdiag.cli import options, say
+from lmdiag.cli import command_options as options
+from lmdiag.cli import say
+from lmdiag.files import reading, writing
 from lmdiag.stimuli.dataset import script
 from lmdiag.text import visible
 from lmdiag.types import DIAGNOSTICS, BadInput
@@ -67,8 +68,8 @@ def template_command(
     if cloze and is_design:
         raise BadInput("--cloze is for responses: leave --design and --regions out")
     kind = "cloze" if cloze else "design" if is_design else "rows"
-    path = files.resource_path("cards", f"starter.{kind}.jsonl")
-    rows = [row for _, row in files.read_json_lines(path)]
+    path = reading.resource_path("cards", f"starter.{kind}.jsonl")
+    rows = [row for _, row in reading.read_json_lines(path)]
     if is_design:
         rows = [row for row in rows if int(row["item"]) <= (items or 3)]
     if design == "2":
@@ -81,7 +82,7 @@ def template_command(
         for row in rows:
             start, between, verb, ending = (row.pop(f"region_{n}") for n in range(1, 5))
             row |= {"context": f"{start} {between}", "right_context": ending, "target": verb}
-    advice = files.read_text(path.with_suffix(".txt")).format(
+    advice = reading.read_text(path.with_suffix(".txt")).format(
         file=file,
         separator="" if file.suffix == ".jsonl" else ", separated by |",
         names=", ".join(name for name in ("grammatical", "attractor") if name in rows[0]),
@@ -96,11 +97,11 @@ def _write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Writes a file that `lmdiag.stimuli` reads; words of a cell are separated by |."""
     from pandas import DataFrame
 
-    from lmdiag.table_files import write_table
+    from lmdiag.tables.table_files import write_table
 
     if file.suffix == ".jsonl":
         lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-        files.write_atomically(file, lines.encode())
+        writing.write_atomically(file, lines.encode())
     else:
         write_table(DataFrame(rows).map(lambda x: "|".join(x) if isinstance(x, list) else x), file)
 
@@ -182,8 +183,8 @@ def submit_command(
     from lmdiag.hub.requests import offer_request, offers_of_run, request_of
     from lmdiag.results import RESULTS
 
-    if files.exists(run := Path(model)):
-        if not files.exists(run / RESULTS):
+    if reading.exists(run := Path(model)):
+        if not reading.exists(run / RESULTS):
             raise BadInput(f"{model} is a folder without a finished run: a Hub id is needed")
         if revision or dtype:
             raise BadInput("--revision and --dtype are those of the run: leave them out")
@@ -243,12 +244,12 @@ def leaderboard_command(
     from lmdiag.stimuli.dataset import split_revision
 
     check_target(out)
-    out = files.real_path(out)  # a link is another name of the same site and its lock
-    lists = [place for place in requests if files.is_file(Path(place))]
-    folder = files.real_path(Path(data))
-    is_name = files.exists(folder) and not data.startswith((".", "/", "~"))
+    out = reading.real_path(out)  # a link is another name of the same site and its lock
+    lists = [place for place in requests if reading.is_file(Path(place))]
+    folder = reading.real_path(Path(data))
+    is_name = reading.exists(folder) and not data.startswith((".", "/", "~"))
     for place in requests:  # a name must not stand for a folder that strangers brought
-        if is_name and folder.is_relative_to(files.real_path(Path(place))):
+        if is_name and folder.is_relative_to(reading.real_path(Path(place))):
             raise BadInput(f"--data {data} is a folder of {place}: write ./{data} to read it")
     listed = [entry for file in lists for entry in listed_models(options.read_models(file))]
     requested = read_requests(place for place in requests if place not in lists)

@@ -11,11 +11,13 @@ from cyclopts import Parameter
 
 import lmdiag
 from lmdiag.analysis.procedures import Procedure
-from lmdiag.cli import options, say
-from lmdiag.files import decoded, read_text, user_path, write_atomically
-from lmdiag.table_files import TABLE_SUFFIXES, WRITTEN_SUFFIXES, has_json_rows, write_table
+from lmdiag.cli import command_options as options
+from lmdiag.cli import say
+from lmdiag.files.reading import decoded, read_text, user_path
+from lmdiag.files.writing import write_atomically
+from lmdiag.tables.table_files import TABLE_SUFFIXES, WRITTEN_SUFFIXES, has_json_rows, write_table
+from lmdiag.tables.text_tables import is_text_table
 from lmdiag.text import visible
-from lmdiag.text_tables import is_text_table
 from lmdiag.types import BadInput, TableOptions
 
 if TYPE_CHECKING:
@@ -164,7 +166,7 @@ def fit_command(
     showing.check()
     if residuals:
         options.check_new_file(residuals, (".csv",), overwrite=showing.overwrite)
-    from lmdiag.report.human import words_as_csv
+    from lmdiag.report.fits import words_as_csv
 
     result = lmdiag.fit(
         human,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
-from lmdiag.protocol import Protocol
+from lmdiag.asking.protocol import Protocol
 from lmdiag.results import Figure, FigureKey, Results
 from lmdiag.results.figures import figure_records
 from lmdiag.text import first_few

@@ -13,16 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.files import (
-    exists,
-    find_secret,
-    is_file,
-    is_folder,
-    plain_errors,
-    read_bytes,
-    read_json,
-    resource_path,
-)
+from lmdiag.files.hub_errors import plain_errors
+from lmdiag.files.reading import exists, is_file, is_folder, read_bytes, read_json, resource_path
+from lmdiag.files.secrets import find_secret
 from lmdiag.text import shortened, visible
 from lmdiag.types import BadInput
 

@@ -17,7 +17,8 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from lmdiag.files import exists, plain_errors, read_bytes
+from lmdiag.files.hub_errors import plain_errors
+from lmdiag.files.reading import exists, read_bytes
 from lmdiag.hub.benchmark import leaderboard_figures, protocol_problem
 from lmdiag.hub.publish import Commit, check_repo_id, is_on_hub
 from lmdiag.results import RESULTS, Results, load_run

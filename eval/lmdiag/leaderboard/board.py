@@ -22,11 +22,12 @@ from typing import Any
 
 import psutil
 
-from lmdiag import files, results, stimuli
+from lmdiag import results, stimuli
+from lmdiag.asking.protocol import Protocol
+from lmdiag.files import reading, secrets, writing
 from lmdiag.hub.requests import RunRequest
 from lmdiag.leaderboard.child import child_environment
 from lmdiag.leaderboard.entries import Entry, RankedEntry, merged, ranked
-from lmdiag.protocol import Protocol
 from lmdiag.results import REPORT, RESULTS, Run
 from lmdiag.stimuli import Stimuli
 from lmdiag.text import shortened
@@ -99,12 +100,12 @@ class Board:
         facts = (model.id, model.dtype, model.quantization, run.results.signature)
         requested = (request.model, request.dtype, request.quantization, self.signature)
         is_same = facts == requested and request.commit in ("", model.commit)
-        return run if is_same and files.is_file(path / REPORT) else None
+        return run if is_same and reading.is_file(path / REPORT) else None
 
     def failure(self, request: RunRequest) -> tuple[str, float]:
         """Returns why a request has no run, and the limit on time that it exceeded, else 0."""
         file = self.folder(request).with_name("failure.json")
-        reason, seconds = files.read_json(file) if files.is_file(file) else ("not run yet", 0.0)
+        reason, seconds = reading.read_json(file) if reading.is_file(file) else ("not run yet", 0.0)
         return reason, seconds
 
     def capped(self, entries: Iterable[Entry]) -> Iterator[Entry]:
@@ -117,7 +118,7 @@ class Board:
         dtypes = set[tuple[str, str, str]]()
         for entry in entries:
             request = entry.request
-            if request and not files.is_file(self.folder(request) / RESULTS):
+            if request and not reading.is_file(self.folder(request) / RESULTS):
                 model = request.model.lower()  # as on the Hub, letter case makes no other name
                 seen = commits.setdefault(model, set())
                 key = model, request.commit, request.dtype
@@ -146,7 +147,7 @@ class Board:
         """Takes the runs and the site for one command; `BadInput` if another one holds them."""
         self.runs.mkdir(parents=True, exist_ok=True)
         busy = f"another lmdiag leaderboard is at work in {self.runs}: wait for it"
-        return files.take_lock(self.runs / ".lock", busy)
+        return writing.take_lock(self.runs / ".lock", busy)
 
     def run_missing(self, requests: Iterable[RunRequest], say: Callable[[str], None]) -> None:
         """Runs every request that has no finished run; `say` gets a line for each.
@@ -168,10 +169,10 @@ class Board:
             file.unlink(missing_ok=True)
             if not self.run(request):
                 # For a public page: one line, no secret, no home directory.
-                reason = shortened(files.without_secrets(reason).replace(str(Path.home()), "~"))
+                reason = shortened(secrets.without_secrets(reason).replace(str(Path.home()), "~"))
                 say(f"failed: {reason}")
                 file.parent.mkdir(parents=True, exist_ok=True)
-                files.write_atomically(file, json.dumps([reason, seconds]).encode())
+                writing.write_atomically(file, json.dumps([reason, seconds]).encode())
 
     def _run_child(self, request: RunRequest) -> str:
         """Runs a request in a child; returns what it said last, or raises `TimeoutExpired`."""
@@ -181,9 +182,9 @@ class Board:
             folder = None
             if request.commit:  # no folder here may stand for a model on the Hub
                 folder = empty
-                if files.exists(Path(data)):
+                if reading.exists(Path(data)):
                     # the names of models have a slash, that of the link none
-                    real = files.real_path(Path(data))
+                    real = reading.real_path(Path(data))
                     Path(empty, data := real.name).symlink_to(real)
             child = subprocess.Popen(
                 self._command(request, data), env=child_environment(), cwd=folder, stderr=log,
@@ -206,7 +207,7 @@ class Board:
     def _command(self, request: RunRequest, data: str) -> list[str]:
         """Returns the command of a child, see `lmdiag.leaderboard.child`."""
         folder = self.folder(request)
-        output = files.real_path(folder.parents[1])
+        output = reading.real_path(folder.parents[1])
         options = {
             "--model": request.model, "--revision": request.commit, "--dtype": request.dtype,
             "--quantization": request.quantization, "--output": str(output),
@@ -218,7 +219,7 @@ class Board:
         command += [str(os.getpid()), str(self.most_parameters), request.model, request.commit]
         command += ["run", "--quiet", "--tasks", *self.tasks]
         command += [word for name, value in options.items() if value for word in (name, value)]
-        if files.is_file(folder / RESULTS):
+        if reading.is_file(folder / RESULTS):
             command.append("--overwrite")  # it is there but is not the run of this request
         return command
 

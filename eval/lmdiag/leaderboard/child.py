@@ -12,7 +12,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from lmdiag.files import MAX_INDEX, end_with_parent, parse_json, plain_errors, read_bytes
+from lmdiag.files.hub_errors import plain_errors
+from lmdiag.files.processes import end_with_parent
+from lmdiag.files.reading import MAX_INDEX, parse_json, read_bytes
 from lmdiag.types import BadInput
 
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from lmdiag.files import is_folder, plain_errors, read_text, readable, real_path, user_path
+from lmdiag.files.hub_errors import plain_errors
+from lmdiag.files.reading import is_folder, read_text, readable, real_path, user_path
 from lmdiag.hub.benchmark import leaderboard_figures
 from lmdiag.hub.publish import is_on_hub
 from lmdiag.hub.requests import MAX_CLAIM, REQUESTS, RunRequest, parse_request, request_of

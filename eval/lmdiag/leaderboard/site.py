@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
-from lmdiag.comparison import compare_all
-from lmdiag.files import real_path, resource_path
+from lmdiag.files.reading import real_path, resource_path
 from lmdiag.hub.benchmark import columns, task_id
 from lmdiag.hub.publish import SITE_INDEX, is_on_hub
 from lmdiag.leaderboard.board import Board
@@ -25,7 +24,8 @@ from lmdiag.leaderboard.entries import Entry, RankedEntry
 from lmdiag.report.charts.output import svg
 from lmdiag.report.formats.page import environment, frame
 from lmdiag.results import REPORT
-from lmdiag.results.published import human_facts
+from lmdiag.results.published_figures import human_facts
+from lmdiag.studies.comparison import compare_all
 from lmdiag.text import change_texts, shortened, visible
 from lmdiag.types import BadInput
 

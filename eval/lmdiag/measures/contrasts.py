@@ -89,7 +89,7 @@ def within_category_boost(trials: Trials) -> list[Scores]:
 
 @register("choice", "sensitivity", position_bias="position bias", labels_mass="mass on labels")
 def choice_measures(trials: Trials) -> list[Scores]:
-    """Returns the measures of forced choices (`lmdiag.elicitation`), over contrasts.
+    """Returns the measures of forced choices (`lmdiag.asking.elicitation`), over contrasts.
 
     sensitivity: the good row has the highest log-probability, a mean over the orders of its labels;
     a tie counts as not. position_bias: the share of orders whose answer, the label with the highest

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from lmdiag.formulas import parse_formula
+from lmdiag.measures.formulas import parse_formula
 from lmdiag.measures.registry import register
 from lmdiag.measures.scores import Scores, Statistic, Trials, build, objects
 from lmdiag.types import SentenceAnswer, WordSpan

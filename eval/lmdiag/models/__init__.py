@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmdiag.models.loading.options import LoadOptions
+from lmdiag.models.loading.load_options import LoadOptions
 from lmdiag.types import WORD_COUNTS
 
 if TYPE_CHECKING:

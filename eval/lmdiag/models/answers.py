@@ -12,7 +12,7 @@ import torch
 
 from lmdiag.models.agreement import agreement_values
 from lmdiag.models.forward.sizes import sizes_for
-from lmdiag.models.tokens.questions import EncodedQuestion
+from lmdiag.models.tokens.encoded_questions import EncodedQuestion
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, ModelInfo, Query, WordScore

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import torch
 
+from lmdiag.asking.protocol import layer_numbers
 from lmdiag.models.answers import answers, refuse_nan
 from lmdiag.models.forward.layers import ORDINARY
 from lmdiag.models.forward.packing import plan_batches
@@ -18,15 +19,14 @@ from lmdiag.models.forward.probing import check_layers, choose_layout
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.loading.errors import is_out_of_memory, one_line_errors
 from lmdiag.models.loading.load import Parts, quiet
-from lmdiag.models.loading.options import LoadOptions
+from lmdiag.models.loading.load_options import LoadOptions
 from lmdiag.models.positions import longest_input
 from lmdiag.models.sentences import SentenceScorer
 from lmdiag.models.token_model import TokenModel, facts_of_tokens
+from lmdiag.models.tokens.encoded_questions import EncodedQuestion
+from lmdiag.models.tokens.encoded_sentences import Encoded, EncodedSentence
 from lmdiag.models.tokens.encoders import question_encoder
-from lmdiag.models.tokens.questions import EncodedQuestion
-from lmdiag.models.tokens.sentences import Encoded, EncodedSentence
 from lmdiag.models.whole_words.search import WordSearch
-from lmdiag.protocol import layer_numbers
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, ModelInfo, Query, Question, Sentence, SentenceAnswer
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lmdiag.types import Answer, ModelInfo, Question, Sentence, SentenceAnswer
 
 if TYPE_CHECKING:
-    from lmdiag.models.loading.options import LoadOptions
+    from lmdiag.models.loading.load_options import LoadOptions
 
 
 @dataclass(eq=False)

@@ -13,8 +13,8 @@ from lmdiag.models.answers import entropies, nan_error
 from lmdiag.models.forward.layers import ORDINARY, Layer
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.boundaries import Boundaries
-from lmdiag.models.tokens.questions import TokenRow
-from lmdiag.models.tokens.sentences import EncodedSentence, TokenSpan
+from lmdiag.models.tokens.encoded_questions import TokenRow
+from lmdiag.models.tokens.encoded_sentences import EncodedSentence, TokenSpan
 from lmdiag.text import truncated
 from lmdiag.types import BadInput, ModelInfo, SentenceAnswer, WordSpan
 

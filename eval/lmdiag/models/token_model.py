@@ -6,13 +6,13 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.asking.rules import Case, refusal
 from lmdiag.models.model import Model
+from lmdiag.models.tokens.encoded_questions import EncodedQuestion
+from lmdiag.models.tokens.encoded_sentences import Encoded
 from lmdiag.models.tokens.encoders import CausalEncoder, QuestionEncoder
-from lmdiag.models.tokens.questions import EncodedQuestion
-from lmdiag.models.tokens.sentences import Encoded
 from lmdiag.models.tokens.spelling import folds_of
 from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
-from lmdiag.rules import Case, refusal
 from lmdiag.types import BadInput, Question, Sentence
 
 if TYPE_CHECKING:

@@ -9,9 +9,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from lmdiag import diagnostics
-from lmdiag.comparison import Comparison, Comparisons, compare_runs, refuse_different
 from lmdiag.measures import MeasureName
-from lmdiag.multiverse import ALPHA
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
 from lmdiag.report.findings import Difference, comparisons_findings
@@ -19,7 +17,9 @@ from lmdiag.report.grid import CellText, Grid, GridRow, Heading, text_grid, with
 from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.report.selections import LabelledRun
 from lmdiag.results import FigureKey, Run, cited_signature
-from lmdiag.results.models import weights_text
+from lmdiag.results.model_labels import weights_text
+from lmdiag.studies.comparison import Comparison, Comparisons, compare_runs, refuse_different
+from lmdiag.studies.multiverse import ALPHA
 from lmdiag.text import visible
 
 _DIFFERENCE = "difference"

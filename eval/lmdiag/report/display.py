@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING
 
 from lmdiag.analysis.designs import Analysis
 from lmdiag.analysis.fit import HumanFit
-from lmdiag.comparison import Comparisons
-from lmdiag.evaluation import Measures
-from lmdiag.files import user_path
-from lmdiag.multiverse import Multiverse
-from lmdiag.norms import ClozeNorms
+from lmdiag.files.reading import user_path
 from lmdiag.report import formats
+from lmdiag.report.analyses import analysis_output
 from lmdiag.report.charts.output import notebook
-from lmdiag.report.cloze import cloze_output
+from lmdiag.report.cloze_tables import cloze_output
 from lmdiag.report.comparisons import comparisons_output
-from lmdiag.report.designs import analysis_output
+from lmdiag.report.fits import fit_output
 from lmdiag.report.formats import terminal
-from lmdiag.report.human import fit_output
-from lmdiag.report.multiverse import multiverse_output
+from lmdiag.report.multiverses import multiverse_output
 from lmdiag.report.output import Output
-from lmdiag.report.runs import Report, measures_output, runs_output
+from lmdiag.report.run_report import Report, measures_output, runs_output
 from lmdiag.results import Results, Run, Runs
+from lmdiag.results.evaluation import Measures
+from lmdiag.studies.cloze_norms import ClozeNorms
+from lmdiag.studies.comparison import Comparisons
+from lmdiag.studies.multiverse import Multiverse
 
 if TYPE_CHECKING:
     import altair

@@ -19,13 +19,13 @@ from lmdiag.analysis.fit import HumanFit, ModelFit
 from lmdiag.analysis.regression import names_in, sides
 from lmdiag.diagnostics import Finding
 from lmdiag.measures import MeasureName, Statistic
-from lmdiag.multiverse import Multiverse
-from lmdiag.norms import ClozeNorms
 from lmdiag.report import numbers
 from lmdiag.results import Figure, FigureKey, Results
-from lmdiag.results.models import model_label
-from lmdiag.results.published import REFERENCES, reference_figures
+from lmdiag.results.model_labels import model_label
+from lmdiag.results.published_figures import REFERENCES, reference_figures
 from lmdiag.results.results import VersusChance
+from lmdiag.studies.cloze_norms import ClozeNorms
+from lmdiag.studies.multiverse import Multiverse
 from lmdiag.text import visible
 
 _ALPHA = 0.05

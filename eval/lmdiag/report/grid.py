@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from lmdiag.report import numbers
 from lmdiag.results import CHANCE_LEGEND, Figure
-from lmdiag.results.published import PublishedFigure
+from lmdiag.results.published_figures import PublishedFigure
 from lmdiag.text import visible
 
 HEADING = 14

@@ -10,9 +10,9 @@ from pandas import DataFrame, Series
 
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.measures import MeasureName
-from lmdiag.perturb import NONE
 from lmdiag.report import numbers
-from lmdiag.report.items import MAX_LISTED, Prediction, RunItems, items, records, verdict
+from lmdiag.report.run_items import MAX_LISTED, Prediction, RunItems, items, records, verdict
+from lmdiag.stimuli.perturbations import NONE
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class ListedItem(NamedTuple):
         tags: break-down=level -> level in words.
         good, difference: what a list is sorted by, of the first run; None where unknown.
         place: of the first expected word, "none" if it is not in the top words; None without one.
-        verdicts: of each run, see `lmdiag.report.items.verdict`.
+        verdicts: of each run, see `lmdiag.report.run_items.verdict`.
         predictions: each as every run has it.
         measures: further measures with their values in each run.
         rows: each row of `RunItems.rows` as every run has it.

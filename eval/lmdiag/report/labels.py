@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from lmdiag.comparison import differing_knobs
+from lmdiag.asking.protocol import KNOBS, Protocol, QueryOptions, ScoringOptions, bos_remark
+from lmdiag.asking.training_steps import trained_model
 from lmdiag.measures import match_rule
-from lmdiag.protocol import KNOBS, Protocol, QueryOptions, ScoringOptions, bos_remark
 from lmdiag.report import numbers
 from lmdiag.report.output import Fact
 from lmdiag.results import Results
-from lmdiag.results.models import (
+from lmdiag.results.model_labels import (
     distinct_names,
     model_label,
     model_labels,
     own_id,
     short_commit,
 )
+from lmdiag.studies.comparison import differing_knobs
 from lmdiag.text import shortened, visible
-from lmdiag.training_steps import trained_model
 from lmdiag.types import ModelInfo
 
 # ---- models --------------------------------------------------------------------------------------

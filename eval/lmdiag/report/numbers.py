@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from lmdiag.measures import Statistic
 from lmdiag.results import Figure
-from lmdiag.results.published import PublishedFigure, citation
+from lmdiag.results.published_figures import PublishedFigure, citation
 
 UNDEFINED = "–"
 """Stands for a figure that is not defined."""

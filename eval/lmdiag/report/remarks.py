@@ -8,7 +8,7 @@ from lmdiag.measures import MeasureName
 from lmdiag.report import numbers
 from lmdiag.report.selections import ReportFigures, headlines
 from lmdiag.results import Results, SettingResults
-from lmdiag.results.published import citation, has_published_rows, human_facts
+from lmdiag.results.published_figures import citation, has_published_rows, human_facts
 from lmdiag.text import first_few, visible, without_tokens
 
 

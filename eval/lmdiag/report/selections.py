@@ -12,10 +12,10 @@ import pandas as pd
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CHOICE_HEADLINES, Diagnostic, FigureSelection, TableShape
-from lmdiag.evaluation import chosen_measures
 from lmdiag.measures import MeasureName
 from lmdiag.report.labels import run_labels
 from lmdiag.results import Results, Run
+from lmdiag.results.evaluation import chosen_measures
 from lmdiag.results.figures import figure_records, in_patterns
 from lmdiag.text import suggest
 from lmdiag.types import BadInput

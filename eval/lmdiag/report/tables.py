@@ -28,7 +28,7 @@ from lmdiag.report.output import Section
 from lmdiag.report.remarks import remarks_below, remarks_on_overview, remarks_on_rows
 from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets, headlines
 from lmdiag.results import FigureKey, cited_signature
-from lmdiag.results.published import REFERENCES, PublishedFigure, reference_figures
+from lmdiag.results.published_figures import REFERENCES, PublishedFigure, reference_figures
 from lmdiag.text import visible
 
 _LONG = 15

@@ -8,8 +8,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from lmdiag.results.models import model_labels
-from lmdiag.results.published import published_beside
+from lmdiag.results.model_labels import model_labels
+from lmdiag.results.published_figures import published_beside
 from lmdiag.results.results import FigureKey, Results
 from lmdiag.types import ModelInfo
 

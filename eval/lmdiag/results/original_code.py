@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lmdiag.files import is_folder, read_text
+from lmdiag.files.reading import is_folder, read_text
 from lmdiag.types import BadInput
 
 _PARTS = {

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from annotated_types import Ge, Le
 
-from lmdiag.files import opened, read_json_lines, read_parquet, replacing
+from lmdiag.asking.protocol import Predictions
+from lmdiag.files.reading import opened, read_json_lines, read_parquet
+from lmdiag.files.writing import replacing
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.protocol import Predictions
 from lmdiag.results.original_code import is_original_output, original_records
 from lmdiag.results.results import advice_to_overwrite
 from lmdiag.text import first_problem, suggest, type_adapter

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from lmdiag import diagnostics, stats
+from lmdiag.asking.protocol import Protocol
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.files import MAX_DOCUMENT, read_json
+from lmdiag.files.reading import MAX_DOCUMENT, read_json
 from lmdiag.measures.scores import Statistic, match_rule
-from lmdiag.protocol import Protocol
 from lmdiag.text import first_problem, type_adapter
 from lmdiag.types import BadInput, DesignOptions, ModelInfo, TableOptions
 

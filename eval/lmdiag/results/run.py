@@ -14,12 +14,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag import files
-from lmdiag.perturb import NONE, is_shuffled, perturb
+from lmdiag.asking.protocol import Predictions, query_options
+from lmdiag.files import reading, writing
 from lmdiag.presentable import Presentable
-from lmdiag.protocol import Predictions, query_options
 from lmdiag.results.figures import figures
-from lmdiag.results.models import model_label, model_labels, weights_text
+from lmdiag.results.item_scores import (
+    MeasureScores,
+    ScoreTable,
+    item_scores,
+    mean_scores,
+    read_scores,
+    without_curves,
+    write_scores,
+)
+from lmdiag.results.model_labels import model_label, model_labels, weights_text
 from lmdiag.results.predictions import SettingKey, read_run
 from lmdiag.results.results import (
     PREDICTIONS,
@@ -33,23 +41,15 @@ from lmdiag.results.results import (
     with_digest,
 )
 from lmdiag.results.score_checks import check_figures
-from lmdiag.results.scores import (
-    MeasureScores,
-    ScoreTable,
-    item_scores,
-    mean_scores,
-    read_scores,
-    without_curves,
-    write_scores,
-)
 from lmdiag.results.signatures import combine, signature
+from lmdiag.stimuli.perturbations import NONE, is_shuffled, perturb
 from lmdiag.text import first_few
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from lmdiag.results.items import Per
+    from lmdiag.results.item_rows import Per
     from lmdiag.stimuli import Stimuli
 
 IDENTITY = "run.json"
@@ -91,8 +91,8 @@ class RunDirectory:
         self.path.mkdir(parents=True, exist_ok=True)
         remedy = "wait for it, or choose another --output"
         busy = f"another lmdiag run is at work in {self.path}: {remedy}"
-        self._lock.enter_context(files.take_lock(self.path / LOCK, busy))
-        files.clear_drafts(self.path)
+        self._lock.enter_context(writing.take_lock(self.path / LOCK, busy))
+        writing.clear_drafts(self.path)
         if overwrite:
             self._remove(RESULTS, IDENTITY, PREDICTIONS, SCORES, REPORT)
         results = _read(self.path) if (self.path / RESULTS).exists() else None
@@ -101,7 +101,7 @@ class RunDirectory:
             check_files(self.path, results)
             self._remove(IDENTITY)
             return True
-        files.write_atomically(self.path / IDENTITY, json.dumps(identity, indent=1).encode())
+        writing.write_atomically(self.path / IDENTITY, json.dumps(identity, indent=1).encode())
         (self.path / RESULTS).unlink(missing_ok=True)
         return False
 
@@ -110,7 +110,7 @@ class RunDirectory:
         file = self.path / IDENTITY
         if file.exists():
             with advice_to_overwrite():
-                owner = files.read_json(file)
+                owner = reading.read_json(file)
                 if not isinstance(owner, dict):
                     raise BadInput(f"{file}: expected an object, not {type(owner).__name__}")
             return owner
@@ -139,7 +139,7 @@ class RunDirectory:
 
     def finish(self, results: Results) -> None:
         """Writes results.json, the mark of a finished run, and removes what only resuming needs."""
-        files.write_atomically(self.path / RESULTS, with_digest(results.to_json()))
+        writing.write_atomically(self.path / RESULTS, with_digest(results.to_json()))
         self._remove(IDENTITY)
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ def digests(path: Path, names: Iterable[str] = (PREDICTIONS, SCORES)) -> dict[st
     """Returns name -> SHA-256 of the files that the figures of a run are computed from."""
     sums = {}
     for file in (path / name for name in names):
-        with files.opened(file) as content:
+        with reading.opened(file) as content:
             sums[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
     return sums
 
@@ -199,8 +199,8 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
     """
     folders = []
     for path in paths:
-        is_output = files.is_folder(path) and not files.is_file(path / RESULTS)
-        with files.readable(path):
+        is_output = reading.is_folder(path) and not reading.is_file(path / RESULTS)
+        with reading.readable(path):
             runs = [*path.glob(f"*/{RESULTS}"), *path.glob(f"*/*/{RESULTS}")] if is_output else []
         folders += sorted(file.parent for file in runs) or [path]
     return folders
@@ -210,13 +210,13 @@ def unfinished_runs(paths: Iterable[Path]) -> list[Path]:
     """Returns the directories of runs that were begun and not finished, in paths and below them."""
     found = set[Path]()
     for path in paths:
-        if files.is_folder(path):
-            with files.readable(path):
+        if reading.is_folder(path):
+            with reading.readable(path):
                 begun = [
                     file for depth in ("", "*/", "*/*/") for file in path.glob(depth + IDENTITY)
                 ]
             found.update(
-                file.parent for file in begun if not files.is_file(file.with_name(RESULTS))
+                file.parent for file in begun if not reading.is_file(file.with_name(RESULTS))
             )
     return sorted(found)
 
@@ -226,7 +226,7 @@ def record_failure(folder: Path, problem: str) -> None:
     file = folder / FAILED
     if problem:
         folder.mkdir(parents=True, exist_ok=True)
-        files.write_atomically(file, f"{problem}\n".encode())
+        writing.write_atomically(file, f"{problem}\n".encode())
     else:
         file.unlink(missing_ok=True)
 
@@ -235,10 +235,10 @@ def failures(paths: Iterable[Path]) -> list[str]:
     """Returns why models in paths and in folders below them failed, a line for each."""
     found = set[Path]()
     for path in paths:
-        if files.is_folder(path):
-            with files.readable(path):
+        if reading.is_folder(path):
+            with reading.readable(path):
                 found.update([*path.glob(FAILED), *path.glob(f"*/{FAILED}")])
-    return [files.read_text(file, files.MAX_DOCUMENT).strip() for file in sorted(found)]
+    return [reading.read_text(file, reading.MAX_DOCUMENT).strip() for file in sorted(found)]
 
 
 def read_results(path: Path) -> Results:
@@ -252,7 +252,7 @@ def _opened(path: Path) -> tuple[Results, ScoreTable | None]:
     `BadInput` if there are none, they are damaged (see `read_record`), or were not computed from
     the predictions beside them.
     """
-    if not files.has_file(path / RESULTS):
+    if not reading.has_file(path / RESULTS):
         folder = run_folders([path])[0]
         if folder != path:
             raise BadInput(f"{path} has several runs: name one of them, as {folder}")
@@ -340,7 +340,7 @@ class Run(Presentable):
         with suppress(OSError):
             write_scores(self.path / SCORES, table)
             recorded = replace(results, files=digests(self.path))
-            files.write_atomically(self.path / RESULTS, with_digest(recorded.to_json()))
+            writing.write_atomically(self.path / RESULTS, with_digest(recorded.to_json()))
         return table
 
     @property
@@ -386,7 +386,7 @@ class Run(Presentable):
         """
         from pandas import concat
 
-        from lmdiag.results.items import ITEM_FACTS, item_rows, with_facts
+        from lmdiag.results.item_rows import ITEM_FACTS, item_rows, with_facts
 
         if task and task not in self.stimuli:
             choices = ", ".join(self.stimuli)
@@ -443,8 +443,8 @@ def _loaded(path: str | Path, data: str | None, read: dict[str, Stimuli]) -> Run
     protocol = results.protocol
     source = data or results.data.source
     if data is None:  # a folder of runs may have the name of the data: it is passed over
-        near = [Path(source), *(folder / source for folder in files.real_path(path).parents)]
-        source = str(next((x for x in near if files.exists(x) and stimuli.is_data(x)), source))
+        near = [Path(source), *(folder / source for folder in reading.real_path(path).parents)]
+        source = str(next((x for x in near if reading.exists(x) and stimuli.is_data(x)), source))
     revision = results.data.revision if data is None else None
     how: dict[str, Any] = {"revision": revision, "limit": protocol.limit, "seed": protocol.seed}
     how |= {"allow_duplicates": True, **results.table.stored()}

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag.measures import MeasureName, Scores
-from lmdiag.perturb import is_shuffled
+from lmdiag.results.item_scores import MeasureScores, ScoreTable, estimate_of
 from lmdiag.results.results import Figure, Results, SettingResults
-from lmdiag.results.scores import MeasureScores, ScoreTable, estimate_of
+from lmdiag.stimuli.perturbations import is_shuffled
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import __version__
-from lmdiag.files import is_folder, real_path, user_path, without_secrets
-from lmdiag.protocol import INSTRUCTION, KNOBS, Knob, Protocol, text_digest
+from lmdiag.asking.protocol import INSTRUCTION, KNOBS, Knob, Protocol, text_digest
+from lmdiag.asking.training_steps import trained_model
+from lmdiag.files.reading import is_folder, real_path, user_path
+from lmdiag.files.secrets import without_secrets
 from lmdiag.text import change_texts
-from lmdiag.training_steps import trained_model
 from lmdiag.types import DIAGNOSTICS, ModelInfo
 
 

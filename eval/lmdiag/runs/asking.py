@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from lmdiag.protocol import Predictions
-from lmdiag.questions import Setting, distinct_questions, to_predictions
+from lmdiag.asking.protocol import Predictions
+from lmdiag.asking.questions import Setting, distinct_questions, to_predictions
 from lmdiag.runs.processes import Processes
 from lmdiag.text import first_few, visible
 from lmdiag.types import Kind, OnProgress, Question, Sentence

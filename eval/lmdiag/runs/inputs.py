@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from lmdiag import results
-from lmdiag.elicitation import wording_of
-from lmdiag.perturb import NONE, chosen, perturb, settings
-from lmdiag.protocol import Protocol, QueryOptions, query_options
-from lmdiag.questions import Setting
+from lmdiag.asking.elicitation import wording_of
+from lmdiag.asking.protocol import Protocol, QueryOptions, query_options
+from lmdiag.asking.questions import Setting
 from lmdiag.stimuli.designs.design import Design, check_columns, design_of
+from lmdiag.stimuli.perturbations import NONE, chosen, perturb, settings
 from lmdiag.types import AS_IT_IS, DIAGNOSTICS, FOUND_DESIGN, BadInput, DesignOptions, TableOptions
 
 if TYPE_CHECKING:

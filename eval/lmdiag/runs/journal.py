@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from lmdiag.files import readable
+from lmdiag.files.reading import readable
 from lmdiag.results import model_slug
 from lmdiag.text import type_adapter
 from lmdiag.types import Answer, ModelInfo, SentenceAnswer

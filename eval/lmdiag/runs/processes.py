@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from lmdiag.files import end_with_parent
+from lmdiag.files.processes import end_with_parent
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
 

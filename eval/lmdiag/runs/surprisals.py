@@ -22,9 +22,9 @@ from lmdiag.analysis.procedures import (
     procedure_for,
 )
 from lmdiag.analysis.selection import needs_entropy
-from lmdiag.protocol import bos_remark
-from lmdiag.results.models import model_label
-from lmdiag.rules import effective
+from lmdiag.asking.protocol import bos_remark
+from lmdiag.asking.rules import effective
+from lmdiag.results.model_labels import model_label
 from lmdiag.runs.asking import ask, control_warning
 from lmdiag.runs.journal import kept_answers
 from lmdiag.stimuli.proposing.other_rows import columns_of_words, is_one_text, naming_option
@@ -33,7 +33,7 @@ from lmdiag.stimuli.reading.forms import form_of, refuse_fragments, with_regions
 from lmdiag.stimuli.reading.steps import read_rows
 from lmdiag.stimuli.values.kinds import values_of
 from lmdiag.stimuli.values.layouts import TableLayout
-from lmdiag.table_files import MISSING, Table, as_frame
+from lmdiag.tables.table_files import MISSING, Table, as_frame
 from lmdiag.text import without_tokens
 from lmdiag.types import (
     AS_IT_IS,

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from lmdiag import diagnostics
-from lmdiag.files import write_atomically
-from lmdiag.keywords import RowKeywords, RowOptions, check_names, taken, with_fields
+from lmdiag.files.writing import write_atomically
+from lmdiag.options import RowKeywords, RowOptions, check_names, taken, with_fields
 from lmdiag.stimuli.dataset import VERBS, find, read_file
 from lmdiag.stimuli.proposing.proposals import UnknownLayout, check_layout
 from lmdiag.stimuli.published_formats import EXTENDED_SETS, TEXT, extended_rows, suite_rows
@@ -31,7 +31,7 @@ from lmdiag.stimuli.reading.conversion import checked
 from lmdiag.stimuli.reading.steps import read_items
 from lmdiag.stimuli.responses import are_responses, response_rows
 from lmdiag.stimuli.stimulus_rows import Stimuli, sample
-from lmdiag.table_files import MEMORY, Table, read_memory
+from lmdiag.tables.table_files import MEMORY, Table, read_memory
 from lmdiag.text import suggest
 from lmdiag.types import AS_IT_IS, BadInput, TableKeywords, TableOptions
 

@@ -19,12 +19,29 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lmdiag import diagnostics, files
+from lmdiag import diagnostics
+from lmdiag.files.hub_errors import plain_errors
+from lmdiag.files.reading import (
+    MAX_DOCUMENT,
+    check_file,
+    has_file,
+    is_file,
+    is_folder,
+    json_layout,
+    parse_yaml,
+    read_json,
+    read_text,
+    readable,
+    real_path,
+    resource_path,
+    user_path,
+)
+from lmdiag.files.writing import take_lock
 from lmdiag.stimuli.published_formats import EXTENDED_SETS, TEXT, extended_task, suite_rows
 from lmdiag.stimuli.reading.forms import SHORT_NAMES, form_of, in_form
-from lmdiag.table_files import TABLE_SUFFIXES, Table, read_table, row_index
+from lmdiag.tables.table_files import TABLE_SUFFIXES, Table, read_table, row_index
+from lmdiag.tables.text_tables import is_text_table
 from lmdiag.text import shortened, suggest
-from lmdiag.text_tables import is_text_table
 from lmdiag.types import DIAGNOSTICS, BadInput
 
 BUILT: Mapping[str, str] = {"lmdiag": "upstream", "demo": "demo"}
@@ -41,22 +58,22 @@ _QUESTIONS = rf"({'|'.join(DIAGNOSTICS)})(_.+)?_choice"
 # a language by its code (ISO 639), with a script or a region or both: eng, zh-Hans, pt_BR
 _LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})*"
 # the YAML of a card, which is looked at once for each config; not to be changed
-_parsed = lru_cache(maxsize=8)(files.parse_yaml)
+_parsed = lru_cache(maxsize=8)(parse_yaml)
 
 
 def read_file(path: Path, sheet: str = "", *, raw: bool = False) -> Table:
     """Reads a table, a test suite, or the lines of an extended set as one column.
 
-    `raw`: see `lmdiag.table_files.read_table`.
+    `raw`: see `lmdiag.tables.table_files.read_table`.
     """
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
         remedy = f"give a directory or a file ending in {', '.join(_SUFFIXES)}; save others as csv"
         raise BadInput(f"{path} cannot be read as data: {remedy}")
-    if suffix == ".json" and not files.json_layout(path):
-        return suite_rows(files.read_json(path), str(path), path.stem)
+    if suffix == ".json" and not json_layout(path):
+        return suite_rows(read_json(path), str(path), path.stem)
     if suffix == _TEXT and (extended_task(path.name) or not is_text_table(path)):
-        lines = files.read_text(path).removesuffix("\n").split("\n")
+        lines = read_text(path).removesuffix("\n").split("\n")
         index = row_index(range(1, len(lines) + 1), "line")
         return Table.of(str(path), {TEXT: lines}, index)
     return read_table(path, raw=raw, sheet=sheet)
@@ -90,7 +107,7 @@ class Dataset:
         if self.is_hub:
             return self.root.name
         with suppress(BadInput, KeyError, TypeError):  # as the build recorded it
-            commit = files.read_json(self.root / "provenance.json")["configs"][config]["commit"]
+            commit = read_json(self.root / "provenance.json")["configs"][config]["commit"]
             return commit if isinstance(commit, str) else None
         return None
 
@@ -153,24 +170,24 @@ def find(data: str, revision: str | None = None) -> Dataset:
         data: directory, file or Hub id, of which `ID@REVISION` is a branch, tag or commit.
         revision: of the Hub id, where `data` has none.
     """
-    path = files.user_path(data)
+    path = user_path(data)
     if data in BUILT:
         card = path / _CARD
         # the card in a clone of this repository has no YAML
-        if not files.is_file(card) or not card.read_bytes().startswith(b"---"):
+        if not is_file(card) or not card.read_bytes().startswith(b"---"):
             path = cached(data)
-    if files.is_folder(path):
+    if is_folder(path):
         return _directory(data, path)
-    if files.has_file(path):
+    if has_file(path):
         return Dataset(data, path.parent, {_task_of(data, path): [escape(path.name)]})
     if os.path.lexists(path):  # a named pipe, a device, or a link to nothing
-        files.check_file(path)
+        check_file(path)
     repo, named = split_revision(data)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", repo) and Path(repo).suffix.lower() not in _SUFFIXES:
         return _hub(repo, named or revision)
     suggestion = ""
-    if files.is_folder(path.parent):
-        with files.readable(path.parent):
+    if is_folder(path.parent):
+        with readable(path.parent):
             suggestion = suggest(path.name, [other.name for other in path.parent.iterdir()])
     if path.suffix.lower() in _SUFFIXES or (suggestion and path.suffix):
         raise BadInput(f"there is no file {data}{suggestion}: name a file that exists")
@@ -220,9 +237,9 @@ def _directory(data: str, root: Path) -> Dataset:
     if len({path.suffix == ".json" for path in paths}) == 1:  # nothing but suites, or no suite
         first_parts = [path.with_suffix("").parts[0] for path in paths]
         coded = all(re.fullmatch(_LANGUAGE, part) for part in first_parts)
-        configs = {files.real_path(root).name: [escape(path.as_posix()) for path in paths]}
+        configs = {real_path(root).name: [escape(path.as_posix()) for path in paths]}
         return Dataset(data, root, configs, by_file="language" if coded else "UID")
-    if files.is_file(root / _CARD):
+    if is_file(root / _CARD):
         raise BadInput(f"{data}/{_CARD} names no `configs:`: build the data set by {_BUILD}")
     raise BadInput(
         f"{data} is not a data set, it has no {_CARD}: build one by {_BUILD}, or name a folder "
@@ -233,20 +250,20 @@ def _directory(data: str, root: Path) -> Dataset:
 
 def _data_files(folder: Path, *, of_languages: bool = True) -> list[Path]:
     """The files of rows and suites in a folder; without any, those in its folders of languages."""
-    with files.readable(folder):
+    with readable(folder):
         entries = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
-    found = [x for x in entries if x.suffix.lower() in _SUFFIXES[:-1] and files.is_file(x)]
+    found = [x for x in entries if x.suffix.lower() in _SUFFIXES[:-1] and is_file(x)]
     if found or not of_languages:
         return found
-    folders = [x for x in entries if re.fullmatch(_LANGUAGE, x.name) and files.is_folder(x)]
+    folders = [x for x in entries if re.fullmatch(_LANGUAGE, x.name) and is_folder(x)]
     return [file for path in folders for file in _data_files(path, of_languages=False)]
 
 
 def _configs(root: Path, data: str) -> Mapping[str, Sequence[str]]:
     """The YAML `configs:` of a card; without any, the files of extended sets by their tasks."""
     where = f"{data}/{_CARD}"
-    has_card = files.is_file(root / _CARD)
-    text = files.read_text(root / _CARD, files.MAX_DOCUMENT) if has_card else ""
+    has_card = is_file(root / _CARD)
+    text = read_text(root / _CARD, MAX_DOCUMENT) if has_card else ""
     front = re.match(r"---\r?\n(.*?)\r?\n---", text, re.DOTALL)
     configs: dict[str, list[str]] = {}
     try:
@@ -294,7 +311,7 @@ def _snapshot(repo: str, revision: str | None, patterns: Sequence[str]) -> Path:
     at = f" at revision {revision}" if revision else ""
     remedy = "`lmdiag build` makes one, offline with `--source demo`"
     here = f"data set {repo} is not a folder here ({remedy})"
-    with files.plain_errors(f"{here}, and cannot be read from the Hub{at}"):
+    with plain_errors(f"{here}, and cannot be read from the Hub{at}"):
         return Path(snapshot_download(repo, repo_type="dataset", **wanted))
 
 
@@ -306,15 +323,15 @@ def script(name: str) -> Any:
     """Returns a module of the loading scripts, which are published with the data set."""
     if "lmdiag_loading" not in sys.modules:
         package = sys.modules["lmdiag_loading"] = ModuleType("lmdiag_loading")
-        package.__path__ = [str(files.resource_path("datasets", "lmdiag", "loading"))]
+        package.__path__ = [str(resource_path("datasets", "lmdiag", "loading"))]
     return importlib.import_module(f"lmdiag_loading.{name}")
 
 
 def user_cache() -> Path:
     """Returns the folder for what lmdiag keeps between runs: `LMDIAG_CACHE`, or the usual one."""
     if chosen := os.environ.get("LMDIAG_CACHE"):
-        return files.user_path(chosen)
-    return files.user_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "lmdiag"
+        return user_path(chosen)
+    return user_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "lmdiag"
 
 
 def cached(name: str) -> Path:
@@ -328,11 +345,11 @@ def cached(name: str) -> Path:
     for inside, path in script("directory").published_files():  # scripts and demo source
         digest.update(f"{inside}\n".encode() + path.read_bytes())
     folder = user_cache() / "data" / f"{name}-{digest.hexdigest()[:12]}"
-    if files.is_folder(folder):
+    if is_folder(folder):
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with files.take_lock(Path(f"{folder}.lock")):
+        with take_lock(Path(f"{folder}.lock")):
             if not folder.is_dir():  # another process may have built it meanwhile
                 items = "demo" if name == "demo" else "published"
                 line = f"lmdiag: building the {items} items in {folder} (only the first time)"

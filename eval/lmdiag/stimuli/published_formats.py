@@ -14,15 +14,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
 
-from lmdiag.formulas import Formula, FormulaError, parse_formula
 from lmdiag.stimuli.reading.forms import joined
-from lmdiag.table_files import Table, row_index
+from lmdiag.tables.table_files import Table, row_index
 from lmdiag.text import ValidationProblem, first_problem
 from lmdiag.types import BadInput
+
+if TYPE_CHECKING:
+    from lmdiag.measures.formulas import Formula
 
 EXTENDED_SETS: Mapping[str, str] = {
     "neg1500_gen": "NEG-1500-SIMP-GEN",
@@ -86,6 +88,8 @@ def suite_rows(value: Any, name: str, stem: str) -> Table:
     `stem` is the name of the suite where `meta` has none. A suite that breaks a rule is a
     `BadInput`, which names file, item, condition and field.
     """
+    from lmdiag.measures.formulas import FormulaError, parse_formula
+
     if not isinstance(value, Mapping) or "items" not in value:
         rule = "one has `items` and `predictions` as SyntaxGym's have; save other rows as a list"
         raise BadInput(f"{name} is not a test suite: {rule} of objects or as JSON lines (.jsonl)")

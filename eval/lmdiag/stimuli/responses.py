@@ -19,7 +19,14 @@ from lmdiag.stimuli.reading.steps import first_steps, refuse_options
 from lmdiag.stimuli.values.kinds import values_of
 from lmdiag.stimuli.values.layouts import TableLayout
 from lmdiag.stimuli.values.names import named
-from lmdiag.table_files import ROW_NAMES, Problems, Table, as_numbers, name_texts, written_text
+from lmdiag.tables.table_files import (
+    ROW_NAMES,
+    Problems,
+    Table,
+    as_numbers,
+    name_texts,
+    written_text,
+)
 from lmdiag.text import first_few, folded, plain_response, shortened
 from lmdiag.types import SHARE_ROUNDING, BadInput, TableOptions
 

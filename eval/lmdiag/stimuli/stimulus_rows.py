@@ -13,7 +13,7 @@ from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
-from lmdiag.table_files import shown_places
+from lmdiag.tables.table_files import shown_places
 from lmdiag.text import first_few
 from lmdiag.types import BadInput
 
@@ -40,10 +40,10 @@ class Stimuli:
             to; None if there is none.
         form: name of the form of data in `lmdiag.diagnostics` that the rows have, e.g. "sentences";
             "" for rows with a blank.
-        index: places of the rows in their file, see `lmdiag.table_files.row_index`; None for rows
-            that were made.
+        index: places of the rows in their file, see `lmdiag.tables.table_files.row_index`; None
+            for rows that were made.
         notes: how a user's own table was read, a line for each step that changed it.
-        perturbed: the same rows in other settings, as `lmdiag.perturb.perturb` has made them.
+        perturbed: the same rows in other settings, made by `lmdiag.stimuli.perturbations.perturb`.
     """
 
     task: str

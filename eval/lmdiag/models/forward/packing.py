@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmdiag.models.tokens.sentences import Encoded
+from lmdiag.models.tokens.encoded_sentences import Encoded
 from lmdiag.models.tokens.spelling import Pieces
 
 _FULL = 0.99

@@ -20,8 +20,8 @@ from transformers import PretrainedConfig, PreTrainedModel
 
 from lmdiag.models.forward.layers import Layers
 from lmdiag.models.forward.reader import Layout, Reader
+from lmdiag.models.tokens.encoded_questions import PartialWord, TokenRow
 from lmdiag.models.tokens.encoders import MaskedEncoder, QuestionEncoder
-from lmdiag.models.tokens.questions import PartialWord, TokenRow
 from lmdiag.text import shortened
 from lmdiag.types import BadInput, Query, Question
 

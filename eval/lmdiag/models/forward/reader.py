@@ -29,7 +29,7 @@ from lmdiag.models.forward.layers import ORDINARY, Layer, Layers, States, find_l
 from lmdiag.models.forward.packing import pack_contexts
 from lmdiag.models.forward.sizes import sizes_for
 from lmdiag.models.positions import padding_index
-from lmdiag.models.tokens.questions import TokenRow
+from lmdiag.models.tokens.encoded_questions import TokenRow
 
 _USUAL = {"input_ids", "attention_mask", "position_ids", "decoder_input_ids", "encoder_outputs"}
 """Arguments that models of transformers take."""

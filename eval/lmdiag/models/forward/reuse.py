@@ -17,8 +17,8 @@ from transformers import DynamicCache
 from lmdiag.models.forward.layers import ORDINARY, Layer
 from lmdiag.models.forward.probing import attention_window, probe_questions, same
 from lmdiag.models.forward.reader import Reader, select_sources
+from lmdiag.models.tokens.encoded_questions import PartialWord, TokenRow
 from lmdiag.models.tokens.encoders import QuestionEncoder
-from lmdiag.models.tokens.questions import PartialWord, TokenRow
 
 Request = tuple[int, TokenRow]
 """Number of a blank, and a row that begins as the blank's root does and has one read, its last."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from lmdiag.files import has_file, is_file, is_folder, plain_errors, real_path, user_path
-from lmdiag.training_steps import training_step
+from lmdiag.asking.training_steps import training_step
+from lmdiag.files.hub_errors import plain_errors
+from lmdiag.files.reading import has_file, is_file, is_folder, real_path, user_path
 from lmdiag.types import BadInput
 
 MODEL_FILES = (
@@ -37,7 +38,7 @@ class Checkpoint:
         id: as given by the user; the name in every message.
         location: what transformers is given: a folder's path or a Hub id.
         revision: the resolved commit of a Hub repository; None for a folder.
-        training_step: see `lmdiag.training_steps`.
+        training_step: see `lmdiag.asking.training_steps`.
     """
 
     id: str

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lmdiag.files import without_secrets
+from lmdiag.files.secrets import without_secrets
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
 

@@ -23,7 +23,9 @@ from transformers.models.auto import modeling_auto
 from transformers.utils import logging as transformers_logging
 
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
-from lmdiag.models.loading.checks import (
+from lmdiag.models.loading.errors import one_line_errors
+from lmdiag.models.loading.load_options import DEVICE_MAPS, LoadOptions
+from lmdiag.models.loading.model_checks import (
     check_cached,
     check_memory,
     check_model_files,
@@ -32,8 +34,6 @@ from lmdiag.models.loading.checks import (
     check_weights,
     warn_of_version,
 )
-from lmdiag.models.loading.errors import one_line_errors
-from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
 from lmdiag.models.loading.tokenizer_file import check_offsets, use_tokenizer_file
 from lmdiag.types import BadInput, Kind
 

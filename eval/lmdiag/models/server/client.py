@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import httpx2
 from pydantic_core import from_json
 
-from lmdiag.files import without_secrets
+from lmdiag.files.secrets import without_secrets
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
 

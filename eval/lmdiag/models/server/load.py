@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lmdiag.models.loading.load import load_tokenizer
-from lmdiag.models.loading.options import LoadOptions
+from lmdiag.models.loading.load_options import LoadOptions
 from lmdiag.models.server.checks import check_server
 from lmdiag.models.server.client import Client, ServerRefusal, WrongReply
 from lmdiag.models.server.replies import ModelList, parsed

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
 
+from lmdiag.asking.rules import Case, refusal
 from lmdiag.models.model import batches_in_order
 from lmdiag.models.sentences import sentence_answer
 from lmdiag.models.server.client import REMEDY, Client, ServerRefusal, WrongReply
 from lmdiag.models.server.replies import DIALECTS, Ids, Reply, read_reply
 from lmdiag.models.token_model import TokenModel
-from lmdiag.models.tokens.questions import EncodedQuestion
-from lmdiag.models.tokens.sentences import Encoded, EncodedSentence
-from lmdiag.rules import Case, refusal
+from lmdiag.models.tokens.encoded_questions import EncodedQuestion
+from lmdiag.models.tokens.encoded_sentences import Encoded, EncodedSentence
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, Question, Sentence, SentenceAnswer, WordScore
 

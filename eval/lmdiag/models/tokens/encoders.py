@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from lmdiag.asking.protocol import Bos, QueryOptions
+from lmdiag.asking.rules import Case, refusal
+from lmdiag.models.tokens.encoded_questions import Blank, EncodedQuestion, TokenRow
+from lmdiag.models.tokens.encoded_sentences import SentenceEncoder
 from lmdiag.models.tokens.framing import SLOT, Framing, chat_prompt
-from lmdiag.models.tokens.questions import Blank, EncodedQuestion, TokenRow
-from lmdiag.models.tokens.sentences import SentenceEncoder
 from lmdiag.models.tokens.spelling import Pieces, Spelling
-from lmdiag.protocol import Bos, QueryOptions
-from lmdiag.rules import Case, refusal
 from lmdiag.text import truncated
 from lmdiag.types import BadInput, Query, Question
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from lmdiag.protocol import QueryOptions
-from lmdiag.questions import with_first_letter
+from lmdiag.asking.protocol import QueryOptions
+from lmdiag.asking.questions import with_first_letter
 from lmdiag.text import shortened
 from lmdiag.types import BadInput, Query
 

@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from lmdiag.models.tokens.boundaries import Boundaries
-from lmdiag.models.tokens.questions import EncodedQuestion, PartialWord
+from lmdiag.models.tokens.encoded_questions import EncodedQuestion, PartialWord
 from lmdiag.models.tokens.spelling import Pieces
 from lmdiag.types import Answer, Query, WordScore
 

@@ -24,8 +24,8 @@ from lmdiag.models.forward.probing import is_precise
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.forward.reuse import Continue, choose_reuse
 from lmdiag.models.tokens.boundaries import Boundaries
+from lmdiag.models.tokens.encoded_questions import EncodedQuestion, PartialWord
 from lmdiag.models.tokens.encoders import QuestionEncoder
-from lmdiag.models.tokens.questions import EncodedQuestion, PartialWord
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.frontier import Frontier, Node, SearchRules
 from lmdiag.spacing import ends_unspaced

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmdiag.rules import Case, refusal
+from lmdiag.asking.rules import Case, refusal
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.models.loading.options import LoadOptions
+    from lmdiag.models.loading.load_options import LoadOptions
     from lmdiag.models.word_counts.word_model import WordModel
 
 

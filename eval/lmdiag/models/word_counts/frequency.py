@@ -17,7 +17,7 @@ from lmdiag.models.word_counts.word_model import Distribution, WordModel, WordRe
 from lmdiag.types import BadInput, ModelInfo
 
 if TYPE_CHECKING:
-    from lmdiag.models.loading.options import LoadOptions
+    from lmdiag.models.loading.load_options import LoadOptions
 
 _FLOOR = 1e-9
 """Proportion of a word that wordfreq does not know; its rarest have 1e-8."""

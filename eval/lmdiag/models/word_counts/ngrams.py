@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
 
 import numpy as np
 
-from lmdiag.files import user_path
+from lmdiag.files.reading import user_path
 from lmdiag.models.word_counts.word_model import Distribution, WordModel, WordReading
 from lmdiag.text import shortened
 from lmdiag.types import BadInput, ModelInfo
 
 if TYPE_CHECKING:
-    from lmdiag.models.loading.options import LoadOptions
+    from lmdiag.models.loading.load_options import LoadOptions
 
 _LN_10 = math.log(10)
 

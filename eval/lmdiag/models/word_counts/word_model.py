@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from lmdiag.asking.rules import Case, refusal
 from lmdiag.models.agreement import values_of_distribution
 from lmdiag.models.model import Model, batches_in_order
-from lmdiag.rules import Case, refusal
 from lmdiag.text import first_few
 from lmdiag.types import (
     Answer,
@@ -31,7 +31,7 @@ from lmdiag.types import (
 )
 
 if TYPE_CHECKING:
-    from lmdiag.models.loading.options import LoadOptions
+    from lmdiag.models.loading.load_options import LoadOptions
 
 _WORD = re.compile(r"\S+")
 

@@ -13,11 +13,11 @@ from lmdiag import stats
 from lmdiag.analysis.designs import UNITS, Analysis, cell_columns
 from lmdiag.analysis.effects import within_item_intervals
 from lmdiag.diagnostics import Chart
-from lmdiag.formulas import parse_formula
+from lmdiag.measures.formulas import parse_formula
 from lmdiag.report.charts import Plot, name_part
 from lmdiag.report.charts.drawing import COLORS, OF_ANALYSIS, distinct, dot_plot, line_plot
 from lmdiag.report.charts.task_runs import TaskRuns
-from lmdiag.report.items import RunItems
+from lmdiag.report.run_items import RunItems
 from lmdiag.text import in_order, visible
 
 _MOST_ITEMS = 60

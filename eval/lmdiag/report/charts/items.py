@@ -16,7 +16,7 @@ from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.drawing import DASHED, MUTED, tooltip
 from lmdiag.report.charts.task_runs import TaskRuns
-from lmdiag.report.items import MAX_LISTED, RunItems
+from lmdiag.report.run_items import MAX_LISTED, RunItems
 from lmdiag.text import visible
 
 FLOOR = 1e-8

@@ -12,6 +12,7 @@ import pandas as pd
 
 from lmdiag import diagnostics
 from lmdiag.analysis.designs import UNITS, Analysis, cell_columns
+from lmdiag.asking.training_steps import trained_model
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
 from lmdiag.report.charts.conditions import cell_colors
 from lmdiag.report.charts.drawing import (
@@ -27,9 +28,8 @@ from lmdiag.report.charts.drawing import (
 from lmdiag.report.charts.kinds import drawn, figure_plots
 from lmdiag.report.selections import ReportFigures, headlines
 from lmdiag.results import Results
-from lmdiag.results.models import distinct_names, model_label
+from lmdiag.results.model_labels import distinct_names, model_label
 from lmdiag.text import visible
-from lmdiag.training_steps import trained_model
 
 Axis = Literal["steps", "layers", "sizes"]
 _WHAT: Mapping[Axis, str] = {

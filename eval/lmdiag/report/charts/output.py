@@ -10,7 +10,8 @@ from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.files import is_file, resource_path, write_atomically
+from lmdiag.files.reading import is_file, resource_path
+from lmdiag.files.writing import write_atomically
 from lmdiag.report.charts import Plot
 from lmdiag.stimuli.dataset import user_cache
 

@@ -10,7 +10,7 @@ import pandas as pd
 from lmdiag.diagnostics import Diagnostic, FigureSelection
 from lmdiag.report.charts import Plot
 from lmdiag.report.charts.drawing import COLORS
-from lmdiag.report.items import RunItems
+from lmdiag.report.run_items import RunItems
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import Run
 from lmdiag.text import visible

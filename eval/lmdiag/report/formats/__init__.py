@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from lmdiag.files import clear_drafts, write_atomically
+from lmdiag.files.writing import clear_drafts, write_atomically
 from lmdiag.report.formats import html, images, latex, markdown, records, terminal, word
 from lmdiag.report.output import Output
 from lmdiag.text import suggest

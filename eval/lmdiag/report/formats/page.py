@@ -21,7 +21,7 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
 from lmdiag import __version__
-from lmdiag.files import resource_path
+from lmdiag.files.reading import resource_path
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import output
 from lmdiag.results import CHANCE_LEGEND

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from lmdiag.report.output import Output
-from lmdiag.table_files import csv_text, table_content
+from lmdiag.tables.table_files import csv_text, table_content
 
 
 def render_table(output: Output, width: float, suffix: str) -> bytes:

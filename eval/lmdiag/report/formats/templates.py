@@ -8,7 +8,7 @@ from collections.abc import Callable
 from jinja2 import Environment, Template
 from markupsafe import Markup
 
-from lmdiag.files import resource_path
+from lmdiag.files.reading import resource_path
 from lmdiag.report.grid import CellText
 from lmdiag.text import visible
 

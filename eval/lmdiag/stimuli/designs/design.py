@@ -26,7 +26,7 @@ from lmdiag.stimuli.values.levels import joined_names
 from lmdiag.stimuli.values.names import TEXT_COLUMNS
 from lmdiag.stimuli.values.names import named as named_columns
 from lmdiag.stimuli.values.splits import split_of_names
-from lmdiag.table_files import name_texts
+from lmdiag.tables.table_files import name_texts
 from lmdiag.text import column_like, first_few, folded, suggest, visible
 from lmdiag.types import FOUND_DESIGN, WHOLE_SENTENCE, BadInput, DesignOptions
 

@@ -27,7 +27,7 @@ from lmdiag.stimuli.values.names import (
     pair_of_texts,
 )
 from lmdiag.stimuli.values.splits import split_of
-from lmdiag.table_files import Table
+from lmdiag.tables.table_files import Table
 from lmdiag.text import DATA_SUFFIX, folded, shortened
 from lmdiag.types import BadInput, TableOptions
 

@@ -18,7 +18,7 @@ from lmdiag.stimuli.reading.forms import PAIR, form_of, is_region, unknown_mark
 from lmdiag.stimuli.values.kinds import FEW_ROWS, Distinct, ValueKind, values_of
 from lmdiag.stimuli.values.marks import GAP
 from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named, named
-from lmdiag.table_files import Problems, Table
+from lmdiag.tables.table_files import Problems, Table
 from lmdiag.text import DATA_SUFFIX, folded, shortened
 from lmdiag.types import BadInput, TableOptions
 

@@ -19,7 +19,14 @@ from lmdiag.diagnostics import CORE, SENTENCES, Column
 from lmdiag.diagnostics.base import MOST_LEVELS, levels_of
 from lmdiag.stimuli.values.levels import near_level_problem, near_levels
 from lmdiag.stimuli.values.marks import GAP, MARKUP
-from lmdiag.table_files import ROW_NAMES, Problems, Table, as_numbers, not_a_name, written_text
+from lmdiag.tables.table_files import (
+    ROW_NAMES,
+    Problems,
+    Table,
+    as_numbers,
+    not_a_name,
+    written_text,
+)
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag.table_files import MISSING, TRUTH
+from lmdiag.tables.table_files import MISSING, TRUTH
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
 

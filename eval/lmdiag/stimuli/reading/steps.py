@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics.base import levels_of
-from lmdiag.files import user_path
+from lmdiag.files.reading import user_path
 from lmdiag.stimuli.reading.columns import ITEM_COLUMNS, name_columns, near_names
 from lmdiag.stimuli.reading.filters import Condition
 from lmdiag.stimuli.reading.forms import in_form
@@ -28,7 +28,7 @@ from lmdiag.stimuli.values.critical_words import column_and_start
 from lmdiag.stimuli.values.kinds import RELATED, Distinct, shared_words, values_of
 from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named, named
 from lmdiag.stimuli.values.splits import parts_of
-from lmdiag.table_files import (
+from lmdiag.tables.table_files import (
     ROW_NAMES,
     Problems,
     Table,
@@ -141,7 +141,7 @@ def read_rows(
     """Returns the rows of a file or a DataFrame after the first three steps.
 
     Args:
-        source, raw: see `lmdiag.table_files.read_table`.
+        source, raw: see `lmdiag.tables.table_files.read_table`.
         options, known, how: see `first_steps`.
         reads: options for pairs and for the parts of sentences that the caller takes.
     """

@@ -13,7 +13,7 @@ from typing import Any
 
 from lmdiag.stimuli.values.kinds import MOST_LABELS
 from lmdiag.stimuli.values.names import is_named, names_critical, names_from_zero
-from lmdiag.table_files import Table
+from lmdiag.tables.table_files import Table
 from lmdiag.text import WITHOUT_SPACES, shortened
 from lmdiag.types import BadInput
 

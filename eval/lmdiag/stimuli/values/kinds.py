@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from lmdiag.table_files import MISSING, coded_texts
+from lmdiag.tables.table_files import MISSING, coded_texts
 from lmdiag.text import WITHOUT_SPACES
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from unicodedata import normalize
 
 from lmdiag.stimuli.values.kinds import Distinct, distinct_values, values_of
 from lmdiag.stimuli.values.names import TEXT_COLUMNS
-from lmdiag.table_files import coded_texts
+from lmdiag.tables.table_files import coded_texts
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

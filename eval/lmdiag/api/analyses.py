@@ -1,0 +1,322 @@
+"""What is computed from runs, predictions and tables: analyses, fits and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+
+from lmdiag.analysis.designs import PARTS_OF, Analysis, analyse_table
+from lmdiag.analysis.fit import HumanFit, fit_surprisals
+from lmdiag.analysis.human import own_surprisals, read_human, read_surprisals
+from lmdiag.analysis.items import is_table_file, items_of, labels_of
+from lmdiag.analysis.procedures import SURPRISAL, Procedure, ProcedureKeywords
+from lmdiag.analysis.rows import with_numbers
+from lmdiag.analysis.selection import check_table
+from lmdiag.asking.protocol import (
+    Predictions,
+    QueryOptions,
+)
+from lmdiag.options import (
+    Asking,
+    AskingKeywords,
+    LayerKeywords,
+    LayerOptions,
+    Seeded,
+    SeedKeywords,
+    taken,
+    with_fields,
+)
+from lmdiag.results import Run, load_run
+from lmdiag.results.evaluation import Measures
+from lmdiag.results.item_rows import Per, items_of_predictions
+from lmdiag.results.model_labels import model_labels
+from lmdiag.runs.surprisals import (
+    ask_about_words,
+)
+from lmdiag.stimuli import Stimuli
+from lmdiag.stimuli.reading.columns import ANALYSED_COLUMNS
+from lmdiag.stimuli.reading.steps import read_frame_rows
+from lmdiag.studies.comparison import Comparisons, compare_runs, unlike_first
+from lmdiag.tables.table_files import MEMORY
+from lmdiag.types import (
+    WHOLE_SENTENCE,
+    BadInput,
+    Coding,
+    OnProgress,
+    ReadingKeywords,
+    TableKeywords,
+    TableOptions,
+)
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    Analysable: TypeAlias = Run | DataFrame | str | Path | Predictions
+from lmdiag.api.arguments import as_names, check_type
+from lmdiag.api.model import LanguageModel, load_in_turn
+
+READING = TableOptions.__dataclass_fields__.keys()
+"""Names of the options of tables."""
+
+
+class FitKeywords(ProcedureKeywords, ReadingKeywords, LayerKeywords, AskingKeywords, total=False):
+    """Keywords of `fit`: a procedure, how the table is read, and how models are asked."""
+
+
+@with_fields(LayerOptions, Asking, Procedure, TableOptions, keywords=FitKeywords)
+def fit(
+    human: str | Path | DataFrame,
+    *,
+    models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel] = (),
+    surprisal: str | Sequence[str] = (),
+    profile: str | None = None,
+    on_progress: OnProgress | None = None,
+    **procedure: Unpack[FitKeywords],
+) -> HumanFit:
+    """Fits human measures with and without surprisals (docs/specification.md, section 10).
+
+    Args:
+        human: a table with a row per word, or per word and reader: a file or a DataFrame; or a run
+            directory, whose items are the rows.
+        models: models that are asked, in order; a model of another thread is waited for.
+        surprisal: columns of the table, or files, with surprisals that were made elsewhere; without
+            models, its column `surprisal` if none is named.
+        profile: a published procedure, of `lmdiag.analysis.procedures.PROFILES`.
+        on_progress: is called with the numbers of contexts or sentences that are answered and of
+            all, for each model. What it raises ends the call; with `output`, it can be resumed.
+        procedure: fields of `lmdiag.analysis.procedures.Procedure`, e.g. response="time", and how
+            the table is read, fields of `lmdiag.types.TableOptions`, e.g. columns={"word": "ia"}.
+
+    Raises:
+        BadInput: a column or a value cannot be used (column and row are named), or there are
+            neither models nor surprisals.
+
+    >>> import lmdiag
+    >>> from pandas import DataFrame
+    >>> words = "The key to the old cabinets was on a table near the door".split()
+    >>> human = DataFrame({"position": range(1, 14), "word": words})
+    >>> human["surprisal"] = [2.5, 9, 1, 1.5, 7, 8, 3, 2, 3, 6, 5, 1, 4]
+    >>> human["rt"] = [260, 300, 240, 250, 310, 330, 255, 245, 260, 290, 280, 235, 275]
+    >>> lmdiag.fit(human, response="rt", controls=["length"], lags=0).to_frame()["n"].tolist()
+    [13]
+    """
+    from pandas import DataFrame
+
+    check_type("human", human, (str, Path, DataFrame), "a file, a DataFrame or a run directory")
+    given: dict[str, Any] = {**procedure}
+    layers = taken(LayerOptions, given).layers
+    asking = taken(Asking, given)
+    fields = Procedure.__dataclass_fields__
+    reading = {name: given.pop(name) for name in READING & given.keys() - fields.keys()}
+    if unknown := given.keys() - fields.keys():
+        raise BadInput(f"fit has no option {min(unknown)!r}: choose from {', '.join(fields)}")
+    given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    options = TableOptions.of(reading)
+    table = read_human(human, profile, Procedure(**given), options)
+    files = [surprisal] if isinstance(surprisal, str) else surprisal
+    if [*files] == [SURPRISAL]:
+        files = ()
+    sources = [read_surprisals(table, source) for source in files]
+    if models:
+        check_table(table)  # before any model is loaded
+    infos = []
+    options_of: list[QueryOptions] = []
+    answers = []
+    for model in load_in_turn(models):
+        how: dict[str, Any] = {"output": asking.output, "batch_size": asking.batch_size}
+        how |= {"label": None if asking.quiet else model.info.id, "layers": layers}
+        how["on_progress"] = on_progress
+        with model.lock:
+            of_model = ask_about_words(model.model, model.options, table, **how)
+        answers += [source for source, _ in of_model]
+        infos += [model.info] * len(of_model)
+        options_of += [asked for _, asked in of_model]
+    named = zip(answers, model_labels(infos, options_of), strict=True)
+    sources += [source._replace(name=label) for source, label in named]
+    if not sources and SURPRISAL in table.frame.columns:
+        table, sources = own_surprisals(table)
+    if not sources:
+        raise BadInput("no surprisals: name a model to ask, or a column or file with surprisals")
+    return fit_surprisals(table, sources)
+
+
+@with_fields(TableOptions)
+def analyse(
+    source: Analysable | Sequence[Analysable],
+    stimuli: Stimuli | None = None,
+    *,
+    response: str = "",
+    conditions: Sequence[str] = (),
+    formula: str = "",
+    item: str | Sequence[str] = (),
+    region: str | int = "",
+    levels: Mapping[str, Sequence[object]] | None = None,
+    coding: Coding = "sum",
+    by: str = "",
+    task: str = "",
+    **reading: Unpack[TableKeywords],
+) -> Analysis:
+    """Analyses the conditions of items: cell means, effects over items, mixed models.
+
+    Args:
+        source: predictions; runs or their directories; or a table with a row per item and
+            condition, made by `items()` or another program, or its file; or several of them.
+        stimuli: the rows of predictions that are not from `LanguageModel.predict`.
+        response: surprisal (bits), probability, log_odds (nats), correct, or a column of numbers;
+            "" for the left side of the formula, else surprisal.
+        formula: mixed model in lme4's notation, e.g. "surprisal ~ a * b + (1 | item)".
+        conditions, item, region, coding, by: see `lmdiag.types.DesignOptions`.
+        levels: column -> its levels in order; of others, alphabetical, numbers by size.
+        task: of runs with several tasks.
+        reading: how the rows are read, fields of `lmdiag.types.TableOptions`, e.g.
+            filter="block=swap"; of runs, those that choose rows or divide conditions.
+
+    What is not given is taken from the design that is stored with the first run.
+
+    Raises:
+        BadInput: there are no items, no conditions or no such columns; the formula cannot be
+            fitted.
+
+    >>> import lmdiag
+    >>> from pandas import DataFrame
+    >>> items = DataFrame({"item": [1, 1, 2, 2, 3, 3], "prime": ["related", "unrelated"] * 3})
+    >>> items["surprisal"] = [4.0, 6.0, 5.0, 7.5, 3.0, 4.5]
+    >>> analysis = lmdiag.analyse(items)
+    >>> analysis
+    <Analysis of surprisal by prime>
+    >>> means = analysis.to_frame().dropna(subset="mean")
+    >>> dict(zip(means["prime"], means["mean"]))
+    {'related': 4.0, 'unrelated': 6.0}
+    """
+    from pandas import DataFrame
+
+    sources: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
+    if not sources:
+        raise BadInput("source is empty: give predictions, runs or tables")
+    for part in sources:
+        what = "predictions, a run, its directory, a DataFrame or a table's file"
+        check_type("source", part, (DataFrame, Predictions, Run, str, Path), what)
+    parts = [
+        x if isinstance(x, DataFrame | Predictions | Run) or is_table_file(x) else load_run(x)
+        for x in sources
+    ]
+    runs = [part for part in parts if isinstance(part, Run)]
+    given: dict[str, Any] = {
+        "conditions": as_names(conditions), "item": as_names(item), "region": str(region),
+        "levels": levels, "coding": coding if coding != "sum" else "", "by": by,
+    }  # fmt: skip
+    design = runs[0].results.design.given() if runs else {}
+    design |= {name: value for name, value in given.items() if value}
+    asked = {rows.diagnostic.asks for run in runs for rows in run.stimuli.values()}
+    labels = labels_of(runs)
+    if asked == {"sentence"}:
+        design["not_compared"] = [labels[number] for number in unlike_first(runs)]
+    value = response or formula.partition("~")[0].strip(" `") or "surprisal"
+    options = TableOptions.of(reading)
+    per: Per = "region" if design.get("region") else "row"
+    if design.get("region") == WHOLE_SENTENCE:
+        per = "sentence"
+        design.pop("region")
+    label_of_run = iter(labels)
+    read = [
+        _read_source(
+            part, stimuli, options, value, per=per, task=task,
+            label=next(label_of_run) if isinstance(part, Run) else "",
+        )
+        for part in parts
+    ]  # fmt: skip
+    table = items_of([frame for frame, _ in read])
+    found = analyse_table(table, response=response, formula=formula, **design)
+    notes = dict.fromkeys(note for _, lines in read for note in lines)
+    is_of_runs = len(asked) == 1 and len(runs) == len(parts)
+    what = PARTS_OF[asked.pop()] if is_of_runs else ""
+    is_table = all(isinstance(part, DataFrame) or is_table_file(part) for part in parts)
+    reads = found.reads if is_table else ()
+    return replace(found, notes=(*notes, *found.notes), part=what, reads=reads)
+
+
+def _read_source(
+    source: Any,
+    stimuli: Stimuli | None,
+    options: TableOptions,
+    response: str,
+    *,
+    per: Per,
+    task: str,
+    label: str,
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """Returns the items of one source of `analyse` as a table, and how its rows were read."""
+    from pandas import DataFrame
+
+    table = source
+    known = ANALYSED_COLUMNS
+    name = MEMORY
+    if isinstance(source, Run):
+        table = items_of(source, task=task, per=per, labels=[label])
+        known = frozenset()
+        name = str(source.path)
+    elif isinstance(source, Predictions):
+        rows = getattr(source, "stimuli", None) or stimuli
+        if rows is None:
+            rule = "analyse takes predictions with their stimuli"
+            raise BadInput(f"{rule}: analyse(predictions, stimuli)")
+        table = items_of_predictions(source, rows, per)
+    elif not isinstance(source, DataFrame):
+        name = Path(source).name
+    frame, notes = read_frame_rows(
+        table, options, known, copies=True, text=response, reads=("good", "contrast")
+    )
+    if isinstance(table, DataFrame):
+        frame = frame.set_axis(range(1, len(frame) + 1))
+    return with_numbers(frame, response, name), notes
+
+
+Comparable = Measures | Run | str | Path
+
+
+@with_fields(Seeded)
+def compare(
+    base: Comparable,
+    *new: Comparable,
+    across: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    measures: Sequence[str] = (),
+    **seeded: Unpack[SeedKeywords],
+) -> Comparisons:
+    """Compares a model with each of the others on the same rows, item by item.
+
+    Differences are new minus base. The statistics are those of docs/specification.md, section 5.
+
+    Args:
+        base, new: results of `measure`, or finished runs or their directories; not both.
+        across, tasks, measures: see `lmdiag.studies.comparison.compare_runs`.
+
+    Raises:
+        BadInput: fewer than two are given, or they were not measured on the same data in the same
+            way; the differing parts of their signatures are named.
+
+    >>> import lmdiag
+    >>> stimuli = lmdiag.load_stimuli("demo", "role88")
+    >>> models = [lmdiag.load_model(name) for name in ("demo:masked", "demo:causal")]
+    >>> base, new = (lmdiag.measure(model.predict(stimuli), stimuli) for model in models)
+    >>> compared = lmdiag.compare(base, new)
+    >>> compared
+    <4 comparisons of demo:masked with demo:causal>
+    """
+    given = (base, *new)
+    for model in given:
+        what = "results of `measure`, finished runs or their directories"
+        check_type("base and new", model, (Measures, Run, str, Path), what)
+    if not new:
+        raise BadInput("compare takes two or more results of `measure`, or two or more runs")
+    if len({isinstance(model, Measures) for model in given}) > 1:
+        raise BadInput("compare takes results of `measure`, or runs, but not both")
+    runs = [
+        x.run if isinstance(x, Measures) else x if isinstance(x, Run) else load_run(x)
+        for x in given
+    ]
+    seed = Seeded.of(seeded).seed
+    compared = compare_runs(*runs, seed=seed, across=across, tasks=tasks, measures=measures)
+    return Comparisons(compared, runs, across, seed)

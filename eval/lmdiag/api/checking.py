@@ -1,0 +1,635 @@
+"""How a table is read: what each column is used for, what the model reads, what looks wrong."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from lmdiag import stimuli
+from lmdiag.options import taken, with_fields
+from lmdiag.stimuli import Stimuli
+from lmdiag.stimuli.dataset import find
+from lmdiag.stimuli.proposing.proposals import READS_SENTENCES, UnknownLayout
+from lmdiag.stimuli.values.critical_words import column_and_start
+from lmdiag.stimuli.values.layouts import as_typed
+from lmdiag.stimuli.values.names import is_named
+from lmdiag.tables.table_files import MEMORY, ROW_NAMES, Table, read_memory
+from lmdiag.text import column_like, folded, shortened, truncated, visible
+from lmdiag.types import (
+    AS_IT_IS,
+    BadInput,
+    DesignOptions,
+    FactorOptions,
+    TableKeywords,
+    TableOptions,
+)
+
+if TYPE_CHECKING:
+    from lmdiag.stimuli.designs.conditions import Uses
+    from lmdiag.stimuli.proposing.other_rows import OtherRows
+    from lmdiag.stimuli.proposing.proposals import Reading
+
+_LONGEST_LINE = 4_000
+"""Characters of a line, which the name of a column may exceed."""
+
+_N_ROWS, _N_VALUES = 5, 3
+
+READ_AS = ("sentence", "context", "target", "right_context", "sentence_good", "sentence_bad")
+"""Known names of columns of texts."""
+
+_USES = {
+    "not a condition": "not used",
+    "not read": "not used",
+    "follows from the conditions": "not used",
+    "follows from another column": "not used",
+    "names of measures: choose one by --filter": "not used",
+    "numbers that are not whole, not a condition": "not used",
+    "response, not a condition": "not used",
+    "position of the critical word": "critical",
+    "critical word": "critical",
+    "word or region": "word",
+}
+"""What a column is, in words -> its use."""
+
+_RESPONSES = {
+    name: name
+    for name in ("item", "context", "right_context", "sentence", "response", "count", "cloze")
+}
+_RESPONSES |= {"word": "response", "participant": "reader"}
+"""Known name of a column of a table of responses -> its use."""
+
+
+class CheckKeywords(TableKeywords, total=False):
+    """Keywords of `check`: how a table is read, and its factors."""
+
+    conditions: str | Sequence[str]
+    item: str | Sequence[str]
+    region: str | int
+
+
+@dataclass(frozen=True)
+class CheckedColumn:
+    """What a column is used for.
+
+    Attributes:
+        name: in the file; of a column that an option makes, as `condition` of wide ones, its own.
+        use: a known name of a text (`sentence`, `context`, `target` ...), `item`, `condition`,
+            `region`, `critical`, `wide`, `response`, `word`, `position`, `text`, `reader`, `list`,
+            `covariate`, `break-down`, or `not used`.
+        why: the same in words; "" for texts, items and conditions.
+        values: its first three distinct values.
+        problems: the warnings and errors that name it.
+        levels: of a condition: level -> number of rows.
+        read_as: its name in lmdiag, where it has another one there.
+        is_made: whether an option makes it.
+    """
+
+    name: str
+    use: str
+    why: str = ""
+    values: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    levels: Mapping[str, int] = field(default_factory=dict)
+    read_as: str = ""
+    is_made: bool = False
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Options that may read a table.
+
+    Attributes:
+        options: all options, with those that were given.
+        rows: the first row as models would read it, of pairs the good and the bad one; () where
+            the options alone do not read the table.
+        summary: what its columns would be used for; why the table is not read, where it is not.
+        notes: what is a guess, a line each.
+    """
+
+    options: TableOptions
+    rows: tuple[str, ...]
+    summary: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def typed(self) -> str:
+        """The options as they are typed."""
+        return as_typed(self.options)
+
+
+@dataclass(frozen=True)
+class TableCheck:
+    """How a table is read; printed, it is what `lmdiag check` prints.
+
+    Attributes:
+        file: as it was named; "rows" for rows in memory.
+        task: name of the rows.
+        command: which reads it: run, cloze, surprisal or analyse; "" for none.
+        options: how it is read, with those that name the columns of words and responses.
+        design: its conditions and items, as far as they were given.
+        response: column of the response, of a table of responses or words.
+        columns: of the file in their order, then those that options make.
+        n_rows: number of rows, of texts that are read the number of texts.
+        form: what a row is, in words.
+        lacks: what is missing of stimuli, e.g. "column of texts"; "" where they are read.
+        first_rows: the first five rows of the file as texts, by column.
+        reads: the first row as models read it, of pairs the good and the bad one.
+        summary: one line: the rows, the conditions with their levels, the other columns.
+        notes: how rows and columns were read, "STEP: text" each.
+        texts: what is read: columns of texts, or the number of texts of a table of words.
+        n_items: number of items; 0 without any.
+        n_contrasts: number of pairs that are compared; 0 without any.
+        conditions: their names, in the order of the cells.
+        cells: cell of the crossed conditions -> number of items and of rows.
+        n_complete: number of items with all cells.
+        comparing: options that compare good rows with bad ones; "" for none.
+        warnings: what looks wrong, a line each.
+        error: why it is not read, and what to do; "" if it is.
+        other: what its rows are, if not stimuli, or not stimuli alone, and which command reads it.
+        others: further commands that read it, as they are typed, after what they are for.
+        proposals: options that may read it, the most likely first.
+        tokens: how the tokenizer of a model splits the texts, a line each.
+    """
+
+    file: str
+    task: str
+    command: str = "run"
+    options: TableOptions = AS_IT_IS
+    design: FactorOptions = field(default_factory=FactorOptions)
+    response: str = ""
+    columns: tuple[CheckedColumn, ...] = ()
+    n_rows: int = 0
+    form: str = "rows"
+    lacks: str = ""
+    first_rows: tuple[Mapping[str, str], ...] = ()
+    reads: tuple[str, ...] = ()
+    summary: str = ""
+    notes: tuple[str, ...] = ()
+    texts: str = ""
+    n_items: int = 0
+    n_contrasts: int = 0
+    conditions: tuple[str, ...] = ()
+    cells: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    n_complete: int = 0
+    comparing: str = ""
+    warnings: tuple[str, ...] = ()
+    error: str = ""
+    other: str = ""
+    others: tuple[str, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+    tokens: tuple[str, ...] = ()
+
+    @property
+    def typed(self) -> str:
+        """The options as they are typed."""
+        return " ".join(filter(None, (as_typed(self.options), as_typed(self.design))))
+
+    def __str__(self) -> str:
+        return "\n".join(truncated(visible(line), _LONGEST_LINE) for line in self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        """Yields what is printed."""
+        if self.error:
+            yield f"error: {self.error}"
+            return
+        form = f"rows without a {self.lacks}" if self.lacks else self.form
+        yield f"{self.task}: {self.n_rows:,} {form}"
+        if self.lacks:
+            yield f"columns     {', '.join(x.name for x in self.columns if not x.is_made)}"
+            yield from [f"perhaps     {self.other}"] if self.other else []
+        yield from self._proposal_lines()
+        yield from map(_labelled, self.notes)
+        yield from (f"reads       {row}" for row in self.reads)
+        yield from [f"texts       {self.texts}"] if self.texts else []
+        yield from [f"response    {self.response}"] if self.command == "analyse" else []
+        if self.n_contrasts:
+            yield f"compared    {self.n_contrasts:,} contrasts of good and bad rows"
+        yield from [f"items       {self.n_items:,}"] if self.n_items else []
+        yield from self._design_lines()
+        yield from (f"warning: {line}" for line in self.warnings)
+        yield from map(_labelled, self.others)
+        yield from [f"perhaps     {self.other}"] if self.other and not self.lacks else []
+        yield from (f"bytes       {line}" for line in self.tokens)
+
+    def _proposal_lines(self) -> Iterator[str]:
+        for number, proposal in enumerate(self.proposals):
+            command = f"lmdiag run {shlex.quote(self.file)} --model M {proposal.typed}"
+            yield f"{'or' if number else 'proposed':<11} {command}"
+            yield from (f"reads       {row}" for row in proposal.rows)
+            yield from [f"then        {proposal.summary}"] if proposal.summary else []
+            yield from (f"warning: {note}" for note in proposal.notes)
+
+    def _design_lines(self) -> Iterator[str]:
+        """Yields conditions, their cells, and what other columns are."""
+        of_name = {column.read_as or column.name: column for column in self.columns}
+        for name in self.conditions:
+            levels = of_name[name].levels.items()
+            yield f"condition   {name}: {', '.join(f'{level} ({n} rows)' for level, n in levels)}"
+        if self.cells:
+            yield f"cells       {' x '.join(self.conditions)}: {self.n_complete:,} items have all"
+        for cell, (n_items, n_rows) in self.cells.items():
+            yield f"            {cell}: {n_items:,} items, {n_rows:,} rows"
+        yield from (f"column      {x.name}: {x.why}" for x in self.columns if x.why)
+        if self.comparing:
+            yield f"or          {self.comparing} compares good and bad rows"
+
+
+def _labelled(note: str) -> str:
+    """A note with its first word in a column of its own."""
+    step, _, text = note.partition(": ")
+    return f"{step:<11} {text}"
+
+
+@with_fields(FactorOptions, TableOptions, keywords=CheckKeywords)
+def check(
+    table: Any,
+    task: str | None = None,
+    *,
+    model: str | None = None,
+    allow_duplicates: bool = False,
+    **reading: Unpack[CheckKeywords],
+) -> TableCheck:
+    """Returns how a table is read, and what looks wrong in it, as `lmdiag check` prints it.
+
+    What is wrong in the table is the `error` of the record, and not raised.
+
+    Args:
+        table: file of own rows, or any other data set; or rows in memory, as `load_stimuli` takes
+            them.
+        task: name of a config, see `load_stimuli`.
+        model: model whose tokenizer is tried on the texts: Hub id or local folder.
+        allow_duplicates: keep one of identical rows of own data, instead of an error.
+
+    Raises:
+        BadInput: there is no such option.
+
+    >>> import lmdiag
+    >>> rows = {"item": [1, 1], "number": ["sg", "pl"], "sentence": ["A hen ran.", "Hens ran."]}
+    >>> found = lmdiag.check(rows)
+    >>> [(column.name, column.use) for column in found.columns]
+    [('item', 'item'), ('number', 'condition'), ('sentence', 'sentence')]
+    >>> found.reads
+    ('item 1, sg: A hen ran.',)
+    """
+    given: dict[str, Any] = {**reading}
+    design = taken(FactorOptions, given)
+    options = TableOptions.of(given)
+    data = str(table) if isinstance(table, Path) else table
+    file = data if isinstance(data, str) else MEMORY
+    found = TableCheck(file, task or "", options=options, design=design)
+    source: Table | None = None
+    try:
+        found = replace(found, task=task or _only_task(data))
+        source = _source_table(data, found.task, options)
+        found = replace(found, n_rows=len(source or ()), first_rows=_first_rows(source))
+        return _read(found, source, data, model, allow_duplicates=allow_duplicates)
+    except BadInput as error:
+        columns = _columns(found, source, ())
+        return _with_problems(replace(found, columns=columns, error=str(error)))
+
+
+def _read(
+    found: TableCheck, source: Table | None, table: Any, model: str | None, *,
+    allow_duplicates: bool,
+) -> TableCheck:  # fmt: skip
+    """The record of a table, if it can be read or its layout is not known."""
+    how = found.options.stored()
+    try:
+        rows = stimuli.load(table, found.task, allow_duplicates=allow_duplicates, **how)
+    except UnknownLayout as unknown:
+        return _of_unknown(found, source, unknown, table)
+    tokens = tuple(_split_lines(rows, model)) if model else ()
+    return replace(_of_stimuli(found, source, rows), tokens=tokens)
+
+
+def _only_task(table: Any) -> str:
+    """The one task of a data set; `BadInput` if it has several."""
+    tasks = stimuli.tasks(table)
+    if len(tasks) != 1:
+        raise BadInput(f"{table} has several tasks: choose from {', '.join(tasks) or 'none'}")
+    return tasks[0]
+
+
+def _source_table(table: Any, task: str, options: TableOptions) -> Table | None:
+    """The rows as they are in their source; None for suites."""
+    if isinstance(table, str):
+        rows = find(table).read(task, options.sheet)
+    elif stimuli.is_suite(table):
+        return None
+    else:
+        rows = read_memory(table)
+    return None if rows.form == "suites" else rows
+
+
+def _first_rows(source: Table | None) -> tuple[Mapping[str, str], ...]:
+    """The first rows as texts."""
+    if source is None:
+        return ()
+    names = [name for name in source.columns if name not in ROW_NAMES]
+    first = zip(*(source.columns[name][:_N_ROWS] for name in names), strict=True)
+    texts = (["" if value is None else visible(str(value)) for value in row] for row in first)
+    return tuple(dict(zip(names, row, strict=True)) for row in texts)
+
+
+# ---- what is read --------------------------------------------------------------------------------
+
+
+def _of_stimuli(found: TableCheck, source: Table | None, rows: Stimuli) -> TableCheck:
+    """What is read of stimuli."""
+    from lmdiag.stimuli.designs.design import check_columns, design_of, item_columns
+    from lmdiag.stimuli.proposing.other_rows import responses_of_readers
+
+    options = DesignOptions(**found.design.stored())
+    check_columns({rows.task: rows}, options)
+    design = design_of(rows, options)
+    columns = rows.columns()
+    if design is None:
+        return replace(found, n_rows=len(rows), columns=_columns(found, source, ()))
+    is_cloze = rows.form == "cloze"
+    other = None if is_cloze else responses_of_readers(columns)
+    found = replace(
+        found,
+        command="cloze" if is_cloze else "run",
+        n_rows=design.n_rows,
+        form=design.form,
+        reads=tuple(design.rows),
+        summary=design.summary(),
+        notes=tuple(f"responses: {x}" for x in rows.notes) if is_cloze else rows.notes,
+        texts=", ".join(design.texts),
+        n_items=design.n_items,
+        n_contrasts=len({*columns["contrast"]}) if rows.compared else 0,
+        conditions=tuple(design.levels),
+        cells=design.cells,
+        n_complete=design.n_complete,
+        comparing=design.comparing,
+        warnings=tuple(design.warnings),
+        other=other.text() if other else "",
+    )
+    texts = _RESPONSES if is_cloze else dict(zip(design.texts, design.texts, strict=True))
+    uses = [CheckedColumn(name, use) for name, use in texts.items()]
+    if design.n_items and not is_cloze:
+        uses += [CheckedColumn(name, "item") for name in item_columns(options, columns)]
+    uses += [CheckedColumn(x, "condition", levels=of) for x, of in design.levels.items()]
+    uses += [CheckedColumn(x, _use_of(x, why), why) for x, why in design.others.items()]
+    return _with_problems(replace(found, columns=_columns(found, source, uses)))
+
+
+def _of_unknown(
+    found: TableCheck, source: Table | None, unknown: UnknownLayout, table: Any
+) -> TableCheck:
+    """What a table without texts may be, or what another command reads of it."""
+    from lmdiag.stimuli.proposing.other_rows import responses_of_readers
+
+    found = replace(found, n_rows=len(unknown.table), lacks=unknown.lacks, command="")
+    other = unknown.other
+    if other is None:
+        of_readers = responses_of_readers(unknown.table.columns)
+        first, *further = unknown.readings
+        readings = [first, *(reading for reading in further if reading.rows)]
+        return replace(
+            found,
+            columns=_columns(found, source, ()),
+            proposals=tuple(_proposal(found.options, reading) for reading in readings),
+            others=(f"perhaps: {of_readers.text()}",) if of_readers else (),
+        )
+    found = replace(found, other=other.text(), columns=_columns(found, source, ()))
+    if unknown.has_sentences:
+        command = f"lmdiag run {shlex.quote(found.file)} --model M {READS_SENTENCES}"
+        found = replace(found, others=(f"or: {command}",))
+    if other.command == "analyse" and {*other.columns} >= {"item", "response"}:
+        return _of_responses(found, source, unknown.table, other)
+    found = replace(found, options=found.options.with_further(other.options))
+    if other.command == "surprisal":
+        return _of_words(found, source, unknown, other, table)
+    if other.command == "cloze":
+        return _of_cloze(found, source, table)
+    return found
+
+
+def _proposal(options: TableOptions, reading: Reading) -> Proposal:
+    """What options read of a table."""
+    from lmdiag.stimuli.designs.design import design_of
+
+    options = options.with_further(reading.options)
+    if reading.rows is None:
+        return Proposal(options, (), reading.problem, tuple(reading.notes))
+    design = design_of(reading.rows)
+    if design is None:
+        return Proposal(options, (), "", tuple(reading.notes))
+    notes = (*design.warnings, *reading.notes)
+    return Proposal(options, tuple(design.rows), design.summary(), notes)
+
+
+def _of_responses(
+    found: TableCheck, source: Table | None, table: Table, other: OtherRows
+) -> TableCheck:
+    """What `analyse` reads of a table of responses."""
+    from lmdiag.stimuli.designs.column_warnings import (
+        refuse_near_levels,
+        warnings_of,
+        why_no_conditions,
+    )
+
+    item = other.columns["item"]
+    response = other.columns["response"]
+    uses = _uses(table, item, response)
+    refuse_near_levels(uses)
+    reason = "" if uses.levels else why_no_conditions(uses)
+    counts = {name: uses.rows.columns[name].by_count() for name in uses.levels}
+    columns = [CheckedColumn(response, "response"), CheckedColumn(item, "item")]
+    columns += [
+        CheckedColumn(name, "condition", levels={level: counts[name][level] for level in levels})
+        for name, levels in uses.levels.items()
+    ]
+    others = {name: why for name, why in uses.others.items() if name != item}
+    columns += [CheckedColumn(name, _use_of(name, why), why) for name, why in others.items()]
+    found = replace(
+        found,
+        command="analyse",
+        design=found.design if folded(item) == "item" else replace(found.design, item=(item,)),
+        response=response,
+        n_items=int(table.rows[item].nunique()),
+        conditions=tuple(uses.levels),
+        warnings=(*warnings_of(uses, table.places), *filter(None, [reason])),
+    )
+    return _with_problems(replace(found, columns=_columns(found, source, columns)))
+
+
+def _of_words(
+    found: TableCheck, source: Table | None, unknown: UnknownLayout, other: OtherRows, table: Any
+) -> TableCheck:
+    """What `surprisal` and `fit` read of a table with a row per word."""
+    from lmdiag.analysis.human import read_human
+    from lmdiag.analysis.procedures import Procedure
+
+    response = other.response
+    chosen = Procedure(response=response or "surprisal")
+    found = replace(found, command="surprisal", response=response)
+    try:
+        words = read_human(table, chosen=chosen, options=found.options)
+        texts = words.running_texts().texts
+    except BadInput as problem:
+        return replace(found, others=(f"then: {problem}",))
+    reads, _ = words.reads()
+    found = replace(
+        found,
+        reads=(reads.removeprefix("reads "),),
+        texts=f"{len(texts):,}, of {len(words.words):,} words",
+        warnings=tuple(x.removeprefix("warning: ") for x in words.gap_notes()),
+    )
+    uses = [CheckedColumn(name, use) for name, use in words.uses().items()]
+    columns = [replace(column, why=column.use) for column in _columns(found, source, uses)]
+    found = replace(found, columns=tuple(columns))
+    if not response:
+        return _with_problems(found)
+    named = f"--response {shlex.quote(response)}"
+    typed = " ".join(filter(None, [as_typed(found.options), named]))
+    model = "" if "surprisal" in unknown.columns else "--model M "
+    others = [f"response: lmdiag fit {shlex.quote(found.file)} {model}{typed}"]
+    if "item" in unknown.table.columns:
+        levels = _uses(unknown.table, "item", response).levels
+        names = [name for name in levels if name not in other.columns.values()]
+        if names:
+            command = f"lmdiag analyse {shlex.quote(found.file)} {named}"
+            others.append(f"conditions: {', '.join(names)}: {command}")
+    return _with_problems(replace(found, others=(*found.others, *others)))
+
+
+def _of_cloze(found: TableCheck, source: Table | None, table: Any) -> TableCheck:
+    """What `cloze` reads of a table of responses."""
+    found = replace(found, command="cloze")
+    try:
+        rows = stimuli.load(table, found.task, responses=True, **found.options.stored())
+    except BadInput as problem:
+        return replace(found, others=(*found.others, f"then: {problem}"))
+    read = _of_stimuli(found, source, rows)
+    return replace(read, n_rows=found.n_rows, lacks=found.lacks, other=found.other)
+
+
+def _uses(table: Table, item: str, response: str) -> Uses:
+    """What the columns of a table of responses are used for."""
+    from pandas import DataFrame
+
+    from lmdiag.stimuli.designs.conditions import uses_of
+
+    frame = DataFrame({name: x for name, x in table.columns.items() if name}, dtype=object)
+    return uses_of(frame.assign(item=frame[item]), response=response)
+
+
+# ---- columns -------------------------------------------------------------------------------------
+
+
+def _use_of(name: str, why: str) -> str:
+    """The use of a column that is no text, item or condition, from what it is in words."""
+    start = why.partition(" (")[0]
+    use = _USES.get(start, start)
+    return "list" if use == "not used" and is_named(name, "list") else use
+
+
+def _columns(
+    found: TableCheck, source: Table | None, uses: Iterable[CheckedColumn]
+) -> tuple[CheckedColumn, ...]:
+    """The columns of a file, and those that options make.
+
+    Args:
+        uses: of columns by the names under which they are read.
+    """
+    if source is None:
+        return ()
+    of_name = {column.name: column for column in uses}
+    named = _named_uses(found.options, source)
+    columns = []
+    for name in source.columns:
+        if name in ROW_NAMES:
+            continue
+        read_as = named.get(name, "")
+        read_as = read_as if read_as in of_name else column_like(name, of_name)
+        column = of_name.pop(read_as, None) or CheckedColumn(name, _known_use(name))
+        use = named.get(name, column.use)
+        alias = read_as if column.name != name else ""
+        columns.append(
+            replace(column, name=name, use=use, read_as=alias, values=_values(source, name))
+        )
+    made = [x for x in of_name.values() if x.use == "condition" or x.why]
+    return (*columns, *(replace(column, is_made=True) for column in made))
+
+
+def _named_uses(options: TableOptions, source: Table) -> dict[str, str]:
+    """Column of the file -> what options say it is."""
+    names = [*source.columns]
+    uses: dict[str, str] = {}
+    for text in options.columns:
+        use, _, column = text.partition("=")
+        first, dots, last = (column_like(part, names) for part in column.partition(".."))
+        if dots and {first, last} <= {*names}:
+            uses |= dict.fromkeys(names[names.index(first) : names.index(last) + 1], "region")
+        else:
+            uses[column_like(column, names)] = use
+    uses |= {column_like(name, names): "wide" for name in options.wide}
+    critical, _ = column_and_start(options.critical, names)
+    return uses | ({column_like(critical, names): "critical"} if critical else {})
+
+
+def _known_use(name: str) -> str:
+    """What a column that is not read under its name is used for, by the name."""
+    plain = folded(name)
+    if re.fullmatch(r"region\d+", plain):
+        return "region"
+    return next((known for known in READ_AS if folded(known) == plain), "not used")
+
+
+def _values(source: Table, name: str) -> tuple[str, ...]:
+    values = (value for value in source.columns[name] if value not in (None, ""))
+    distinct = dict.fromkeys(map(str, islice(values, 200)))
+    return tuple(shortened(visible(text), 60) for text in islice(distinct, _N_VALUES))
+
+
+def _with_problems(found: TableCheck) -> TableCheck:
+    """The record, whose columns have the warnings and errors that name them."""
+    lines = [*found.warnings, *filter(None, [found.error])]
+    columns = [
+        replace(column, problems=tuple(line for line in lines if _concerns(column, line)))
+        for column in found.columns
+    ]
+    return replace(found, columns=tuple(columns))
+
+
+def _concerns(column: CheckedColumn, line: str) -> bool:
+    """Whether a line names a column at its beginning, or as one."""
+    names = "|".join(re.escape(name) for name in (column.name, column.read_as) if name)
+    return bool(re.search(rf"(?:^|\bcolumn |\beach )(?:{names})(?=[\s:,;]|$)", line))
+
+
+# ---- tokens --------------------------------------------------------------------------------------
+
+
+def _split_lines(rows: Stimuli, model: str) -> Iterator[str]:
+    """Yields which scripts and languages a tokenizer splits into bytes, and in how many rows."""
+    from lmdiag.models import LoadOptions
+    from lmdiag.models.demo import demo_folder
+    from lmdiag.models.loading.load import load_tokenizer
+    from lmdiag.models.tokens.spelling import split_scripts
+
+    columns = rows.columns()
+    texts = rows.texts("context", "target", "right_context", "sentence")
+    place = str(demo_folder(model[5:])) if model.startswith("demo:") else model
+    tokenizer, warning = load_tokenizer(place, LoadOptions())
+    if warning:
+        yield f"warning: {warning}"
+    scripts = split_scripts(tokenizer, texts)
+    counts = Counter(script for names in scripts for script in names)
+    languages = columns.get("language", [""] * len(rows))
+    split = sorted({str(x) for x, names in zip(languages, scripts, strict=True) if names and x})
+    for script, n in counts.most_common():
+        share = f"in {n:,} of {len(rows):,} rows"
+        yield f"{model} splits {script} characters into bytes {share}"
+    if split:
+        yield f"languages with such rows: {', '.join(split)}"
+    if not counts:
+        yield f"{model} splits no character into bytes"

@@ -1,0 +1,344 @@
+"""Models that are loaded, asked and measured."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Unpack
+
+from lmdiag.asking.elicitation import wording_of
+from lmdiag.asking.protocol import (
+    Predictions,
+    Protocol,
+    bos_remark,
+    checked_ranks,
+    checked_threshold,
+    query_options,
+)
+from lmdiag.asking.questions import Setting
+from lmdiag.asking.rules import effective
+from lmdiag.frequencies import log_frequencies
+from lmdiag.measures import folds_for
+from lmdiag.models.loading.load_options import LoadKeywords, LoadOptions
+from lmdiag.options import (
+    Asking,
+    AskingKeywords,
+    Batching,
+    BatchingKeywords,
+    LayerKeywords,
+    LayerOptions,
+    Seeded,
+    SeedKeywords,
+    check_names,
+    check_whole,
+    taken,
+    with_fields,
+)
+from lmdiag.results.evaluation import Measures
+from lmdiag.results.item_rows import TaskPredictions
+from lmdiag.runs.asking import (
+    control_warning,
+    predict,
+    predict_layers,
+    row_texts,
+    start_warning,
+)
+from lmdiag.runs.journal import kept_answers
+from lmdiag.runs.surprisals import (
+    layer_surprisals,
+    shared_warning,
+    word_surprisals,
+)
+from lmdiag.stimuli import Stimuli, load_verbs, perturbations
+from lmdiag.text import as_parameters, first_few
+from lmdiag.types import (
+    BadInput,
+)
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from lmdiag.models import Model
+    from lmdiag.runs.surprisals import WordColumn
+from lmdiag.api.arguments import as_names, check_type
+
+_STIMULI = "stimuli, as lmdiag.load_stimuli makes them of a file, a DataFrame or a list of dicts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(Seeded, Asking):
+    """How predictions are made.
+
+    Attributes:
+        perturbation: "none", or one of `lmdiag.stimuli.perturbations.names()`
+        run: number of the shuffle, for the shuffled perturbations
+        top: length of the lists of top words
+    """
+
+    perturbation: str = "none"
+    run: int = 0
+    top: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole(1, top=self.top)
+        check_whole(0, run=self.run)
+
+
+class PredictKeywords(SeedKeywords, AskingKeywords, total=False):
+    """Keywords of `LanguageModel.predict`."""
+
+    perturbation: str
+    run: int
+    top: int
+
+
+class SurprisalKeywords(LayerKeywords, BatchingKeywords, total=False):
+    """Keywords of `LanguageModel.surprisals` that other functions have, too."""
+
+
+@with_fields(LoadOptions)
+def load_model(model_id: str | Path, **options: Unpack[LoadKeywords]) -> LanguageModel:
+    """Loads a masked, causal or encoder-decoder model.
+
+    Args:
+        model_id: Hub id, local folder, or `demo:masked` / `demo:causal`; with `server`, the name of
+            the model there.
+        options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat.
+
+    Raises:
+        BadInput: it cannot be loaded, or an option is not allowed; names the remedy.
+
+    >>> import lmdiag
+    >>> lmdiag.load_model("demo:causal")
+    LanguageModel('demo:causal', kind='causal')
+    """
+    from lmdiag import models
+
+    check_type("model_id", model_id, (str, Path), "a Hub id, a folder, demo:masked or demo:causal")
+    load_options = LoadOptions.from_keywords(options)
+    return LanguageModel(models.load(str(model_id), load_options), load_options)
+
+
+def load_in_turn(
+    models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel],
+    **options: Unpack[LoadKeywords],
+) -> Iterator[LanguageModel]:
+    """Yields models, each of those that are named loaded when its turn comes."""
+    for model in [models] if isinstance(models, str | Path | LanguageModel) else models:
+        yield load_model(model, **options) if isinstance(model, str | Path) else model
+
+
+class LanguageModel:
+    """A model that predicts the words of stimuli and of texts.
+
+    Threads may share it: their calls wait for each other.
+
+    Attributes:
+        model: the model itself, for questions that are not stimuli.
+        info: the facts of the model that a run records.
+        options: how it was loaded; predictions record those that decide what is asked.
+    """
+
+    def __init__(self, model: Model, options: LoadOptions) -> None:
+        self.model = model
+        self.info = model.info
+        self.options = options
+        self.lock = RLock()
+
+    def __repr__(self) -> str:
+        return f"LanguageModel({self.info.id!r}, kind={self.info.kind!r})"
+
+    @with_fields(PredictOptions, keywords=PredictKeywords)
+    def predict(self, stimuli: Stimuli, **how: Unpack[PredictKeywords]) -> TaskPredictions:
+        """Returns a prediction for each row; rows with the same context are one question.
+
+        Args:
+            stimuli: the rows.
+
+        Raises:
+            BadInput: a context is too long for the model, or its logits are NaN or infinite.
+        """
+        [predictions] = self._predict(stimuli, (), PredictOptions.of(how))
+        return predictions
+
+    @with_fields(PredictOptions, keywords=PredictKeywords)
+    def predict_layers(
+        self,
+        stimuli: Stimuli,
+        layers: str | Sequence[int | str] = "all",
+        **how: Unpack[PredictKeywords],
+    ) -> list[TaskPredictions]:
+        """Returns what `predict` returns after each of some layers, which are read in one pass.
+
+        Args:
+            stimuli: the rows.
+            layers: "all", or numbers from 0 for the input of the first layer; they are returned in
+                ascending order, and the last layer gives the ordinary predictions.
+
+        Raises:
+            BadInput: see `predict`; or the model does not have these layers.
+        """
+        return self._predict(stimuli, as_names(layers), PredictOptions.of(how))
+
+    def _predict(
+        self, stimuli: Stimuli, layers: Sequence[int | str], options: PredictOptions
+    ) -> list[TaskPredictions]:
+        """Returns the ordinary predictions, or those after each of some layers."""
+        check_type("stimuli", stimuli, Stimuli, _STIMULI)
+        perturbation, run, seed = options.perturbation, options.run, options.seed
+        if perturbation != perturbations.NONE:
+            stimuli = perturbations.perturb(stimuli, perturbation, run, seed)
+        pairs = None
+        if stimuli.diagnostic.has_verbs:
+            pairs = load_verbs(stimuli.source, revision=stimuli.revision)
+        verbs = None if pairs is None else len(pairs)
+        wording = wording_of(self.options)
+        setting = Setting(stimuli, perturbation, run, wording, self.options.entropy)
+        texts = row_texts([stimuli], self.info.kind)
+        lines = control_warning(self.model, texts), start_warning(self.model, texts)
+        asked = query_options(self._warn(stimuli.diagnostic.asks, *lines, level=4))
+        asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs, "model": self.info}
+        layered = self.model.at_layers(layers) if layers else None
+        model = layered or self.model
+        label = None if options.quiet else self.info.id
+        facts = [repr(sorted(query_options(self.options).items())), self.model.prompt]
+        kept = kept_answers(options.output, self.info, "blanks", facts)
+        how: dict[str, Any] = {"top": options.top, "batch_size": options.batch_size, "label": label}
+        with self.lock, kept as journal:
+            if pairs is not None:
+                model.set_verbs(pairs)
+            if layered is None:
+                (answered,), _ = predict(model, [setting], journal=journal, **how)
+                return [TaskPredictions(**vars(answered) | asked, stimuli=stimuli)]
+            by_layer, _ = predict_layers(model, [setting], journal=journal, **how)
+        return [
+            TaskPredictions(**vars(answered) | asked | {"layer": layer}, stimuli=stimuli)
+            for layer, (answered,) in zip(layered.layers, by_layer, strict=True)
+        ]
+
+    @with_fields(LayerOptions, Batching, keywords=SurprisalKeywords)
+    def surprisals(
+        self,
+        texts: str | Iterable[str],
+        *,
+        columns: Sequence[WordColumn] = (),
+        language: str = "en",
+        cuts: Sequence[Sequence[int]] = (),
+        **how: Unpack[SurprisalKeywords],
+    ) -> DataFrame:
+        """Returns a pandas table with the surprisal of every word, as `lmdiag surprisal` writes it.
+
+        Args:
+            texts: a sentence or a text of any length, or several.
+            columns: "length" (characters), "log_frequency" (log2 of the proportion of the word, by
+                wordfreq).
+            language: of the frequencies.
+            cuts: of each text, ascending positions, in characters, at which a word begins without a
+                space before it, as in Chinese; () for none.
+
+        Returns:
+            a row per word, with several layers for each `layer`: `text` (number of the text, from
+            1), `position` (of the word, from 1), `word`, `start` (place of its first character in
+            the text, from 0), `surprisal` (bits; NaN for a word without a probability), `n_tokens`
+            (0 for a word that the tokenizer cannot represent or without a token of its own) and, of
+            a model loaded with `entropy=True`, `entropy` (bits, over tokens, before the first token
+            of the word). Where a token covers several words, `shares_token` is "next" for the word
+            in which it begins, and "previous" for the others, which have no surprisal.
+
+        Raises:
+            BadInput: the model is an encoder-decoder, or something is not a text.
+        """
+        check_names(self.surprisals, how)
+        given: dict[str, Any] = {**how}
+        layers = taken(LayerOptions, given).layers
+        batching = Batching.of(given)
+        is_rows = isinstance(texts, Mapping) or hasattr(texts, "columns")
+        if is_rows or not isinstance(texts, Iterable):
+            what = type(texts).__name__
+            raise BadInput(
+                f"texts must be a text or several, such as a list or a column, not {what}"
+            )
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        named = {f"text {number}": text for number, text in enumerate(texts, start=1)}
+        for name, text in named.items():
+            if not isinstance(text, str):
+                raise BadInput(f"{name} is {text!r}: give texts as strings")
+        label = None if batching.quiet else self.info.id
+        entropy = self.options.entropy
+        ask: dict[str, Any] = {"entropy": entropy, "batch_size": batching.batch_size, "cuts": cuts}
+        with self.lock:
+            if layers:
+                table = layer_surprisals(self.model.at_layers(layers), texts, **ask, label=label)
+            else:
+                table = word_surprisals(self.model, texts, **ask, label=label)
+        scored = {f"text {number}" for number in table.dropna(subset="surprisal")["text"]}
+        silent = [name for name, text in named.items() if text.strip() and name not in scored]
+        without = f"no word with a surprisal: {first_few(silent)}" if silent else None
+        shared = shared_warning(table)
+        self._warn("sentence", control_warning(self.model, named), without, shared)
+        words = table["word"]
+        for name in columns:
+            table[name] = words.str.len() if name == "length" else log_frequencies(words, language)
+        return table if entropy else table.drop(columns="entropy")
+
+    def _warn(self, asks: str, *lines: str | None, level: int = 3) -> LoadOptions:
+        """Warns where the method that calls this was called; returns the options with an effect.
+
+        `level` is the number of calls from there to here, and one.
+        """
+        options, ineffective = effective(self.options, self.info, asks)
+        remark = bos_remark(self.options, self.info, asks)
+        for line in filter(None, (*ineffective, remark, self.model.warning, *lines)):
+            warnings.warn(as_parameters(line), stacklevel=level)
+        return options
+
+
+def measure(
+    predictions: Predictions,
+    stimuli: Stimuli,
+    *,
+    k: Sequence[int] = (1, 5),
+    threshold: float = 0.01,
+    cased: bool | None = None,
+) -> Measures:
+    """Returns the measures of a task (docs/specification.md, section 4).
+
+    Args:
+        predictions: in the order of the rows.
+        stimuli: the rows, unperturbed.
+        k: ranks at which accuracy is measured.
+        threshold: smallest difference in probability that counts for sensitivity@threshold.
+        cased: compare words exactly, else without case and accents; None for the words that the
+            model's tokenizer reads alike.
+
+    Raises:
+        BadInput: the predictions do not belong to the rows, k is not a list of integers from 1 up,
+            or the threshold is not a number from 0 up to below 1.
+
+    >>> import lmdiag
+    >>> stimuli = lmdiag.load_stimuli("demo", "role88")
+    >>> predictions = lmdiag.load_model("demo:causal").predict(stimuli)
+    >>> measures = lmdiag.measure(predictions, stimuli)
+    >>> measures["sensitivity"]["n"]
+    16
+    """
+    check_type("predictions", predictions, Predictions, "what LanguageModel.predict returns")
+    check_type("stimuli", stimuli, Stimuli, _STIMULI)
+    perturbation = predictions.perturbation
+    asked = query_options(predictions)
+    if perturbations.is_shuffled(stimuli.task, perturbation):
+        asked["shuffles"] = 1
+    protocol = Protocol(
+        tasks=(stimuli.task,),
+        perturb=() if perturbation == perturbations.NONE else (perturbation,),
+        seed=predictions.seed,
+        verbs=predictions.verbs,
+        k=checked_ranks(k),
+        threshold=checked_threshold(threshold),
+        **asked,
+    )
+    return Measures(predictions, stimuli, protocol, folds_for(predictions.model, cased))

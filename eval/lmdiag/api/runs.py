@@ -1,0 +1,240 @@
+"""Runs that are kept in a directory: of diagnostics and own rows, and of responses of people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
+
+from lmdiag import stimuli
+from lmdiag.asking.protocol import (
+    Protocol,
+    checked_ranks,
+    checked_threshold,
+    query_options,
+)
+from lmdiag.models.loading.load_options import LoadKeywords, LoadOptions
+from lmdiag.options import (
+    DataKeywords,
+    DataOptions,
+    LayerKeywords,
+    LayerOptions,
+    Recording,
+    RecordingKeywords,
+    Running,
+    RunningKeywords,
+    check_names,
+    taken,
+    with_fields,
+)
+from lmdiag.results import Run, Runs
+from lmdiag.studies.cloze_norms import ClozeNorms, responses_of
+from lmdiag.types import (
+    BadInput,
+    DesignOptions,
+    FactorKeywords,
+    FactorOptions,
+    OnProgress,
+    TableKeywords,
+    TableOptions,
+)
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from lmdiag.runs.inputs import Inputs
+from lmdiag.api.arguments import check_type
+from lmdiag.api.model import LanguageModel, load_in_turn
+
+
+class RunKeywords(
+    DataKeywords, FactorKeywords, RunningKeywords, LoadKeywords, TableKeywords, total=False
+):
+    """Keywords of `run` but for `layers`."""
+
+    k: Sequence[int]
+    threshold: float
+    name: str | None
+    on_progress: OnProgress | None
+
+
+class LayeredRunKeywords(RunKeywords, LayerKeywords, total=False):
+    """All keywords of `run`."""
+
+
+class ClozeKeywords(TableKeywords, LayerKeywords, RecordingKeywords, total=False):
+    """Keywords of `cloze`: how the table is read, and how models are asked."""
+
+
+@overload
+def run(  # type: ignore[overload-overlap]  # a text is also an iterable of texts
+    model: str | Path, data: Any = ..., **options: Unpack[RunKeywords]
+) -> Run: ...
+
+
+@overload
+def run(model: Iterable[str | Path], data: Any = ..., **options: Unpack[RunKeywords]) -> Runs: ...
+
+
+@overload
+def run(
+    model: str | Path | Iterable[str | Path],
+    data: Any = ...,
+    *,
+    layers: str | Sequence[int | str],
+    **options: Unpack[RunKeywords],
+) -> Runs: ...
+
+
+@with_fields(
+    DataOptions, LayerOptions, FactorOptions, Running, LoadOptions, TableOptions,
+    keywords=LayeredRunKeywords,
+)  # fmt: skip
+def run(
+    model: str | Path | Iterable[str | Path],
+    data: Any = "lmdiag",
+    *,
+    k: Sequence[int] = (1, 5),
+    threshold: float = 0.01,
+    name: str | None = None,
+    on_progress: OnProgress | None = None,
+    **options: Any,
+) -> Run | Runs:
+    """Runs models as `lmdiag run` does, without its tables and page; returns the finished run.
+
+    A finished run in the same directory is read back, an interrupted one is resumed.
+
+    Args:
+        model: Hub id, local folder, or `demo:masked` / `demo:causal`; or several of them, whose
+            runs are returned as `Runs`, a list, as those of several `layers` are. The first that
+            fails ends the call.
+        data: a file of own rows; or rows in memory, as `load_stimuli` takes them, which are saved
+            below `output`, so that the run can be opened later; or a built directory, a Hub id.
+        k: ranks at which accuracy is measured.
+        threshold: smallest difference in probability that counts for sensitivity@threshold.
+        name: what to call the model in its folder and in tables; None for its id.
+        on_progress: is called with the numbers of contexts or sentences that are answered and of
+            all, for each model. What it raises ends the run; the same call resumes it.
+        options: those below; fields of `lmdiag.types.FactorOptions`, the design of own data, which
+            is stored with the run; of `lmdiag.models.LoadOptions`, e.g. dtype, unit, bos, chat; and
+            of `lmdiag.types.TableOptions`, how a table of own rows is read.
+
+    Raises:
+        BadInput: see `lmdiag.runs.run_model.run_model`, or an option is not allowed.
+
+    >>> import lmdiag
+    >>> run = lmdiag.run("demo:causal", "demo", tasks="neg136")
+    >>> run.path.as_posix()
+    'results/demo--causal/neg136-token'
+    >>> rows = [{"context": "A robin is a", "target": word} for word in ("bird", "tool")]
+    >>> lmdiag.run(["demo:causal", "demo:masked"], rows, tasks="robins")
+    <2 runs: demo:causal, demo:masked>
+    """
+    from lmdiag.runs.inputs import load_inputs
+    from lmdiag.runs.run_model import RunOptions, run_layers, run_model
+
+    is_table = isinstance(model, Mapping) or hasattr(model, "columns")
+    is_one = isinstance(model, str | Path) or is_table or not isinstance(model, Iterable)
+    models_of_run: list[Any] = [model] if is_one else list(cast("Iterable[Any]", model))
+    for model_id in models_of_run:
+        check_type("model", model_id, (str, Path), "a Hub id, a folder, a demo model or several")
+    if len(models_of_run) > 1 and name:
+        raise BadInput("name is for one model: run several models without it")
+    check_names(run, options)
+    rows = taken(DataOptions, options)
+    layers = taken(LayerOptions, options).layers
+    design = DesignOptions(**taken(FactorOptions, options).stored())
+    how = RunOptions(name=name, on_progress=on_progress, **vars(taken(Running, options)))
+    table = taken(TableOptions, options)
+    load_options = LoadOptions.from_keywords(options)
+    protocol = Protocol(
+        tasks=rows.tasks, perturb=rows.perturb, shuffles=rows.shuffles, seed=rows.seed,
+        limit=rows.limit, k=checked_ranks(k), threshold=checked_threshold(threshold),
+        **query_options(load_options),
+    )  # fmt: skip
+    if isinstance(data, str | Path):
+        data = str(data)
+    elif isinstance(data, Iterator):
+        data = list(data)
+    inputs = load_inputs(
+        data, protocol, verbs=rows.verbs, allow_duplicates=rows.allow_duplicates, design=design,
+        table=table,
+    )  # fmt: skip
+    inputs = _with_saved_rows(inputs, data, how.output)
+    made: list[Run] = []
+    for model_id in models_of_run:
+        if layers:
+            made += run_layers(str(model_id), load_options, layers, inputs, how)
+        elif finished := run_model(str(model_id), load_options, inputs, how):
+            made.append(finished)
+    return made[0] if is_one and not layers else Runs(made)
+
+
+def _with_saved_rows(inputs: Inputs, data: Any, output: Path) -> Inputs:
+    """The inputs, of rows in memory with the file below `output` that keeps them."""
+    if isinstance(data, str):
+        return inputs
+    [(task, rows)] = inputs.stimuli.items()
+    file = stimuli.saved_rows(data, task, output)
+    return replace(inputs, stimuli={task: replace(rows, source=str(file))})
+
+
+@with_fields(LayerOptions, Recording, TableOptions, keywords=ClozeKeywords)
+def cloze(
+    responses: str | Path | DataFrame,
+    *,
+    models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel],
+    response: str = "",
+    on_progress: OnProgress | None = None,
+    **reading: Unpack[ClozeKeywords],
+) -> ClozeNorms:
+    """Runs models on the words that people gave at blanks (specification, section 4).
+
+    Args:
+        responses: a table with a row per response, or per word with its count or cloze, see
+            `lmdiag.stimuli.responses.response_rows`: a file or a DataFrame.
+        models: models that are asked, in order; those that are named are asked in unit word, and
+            after several layers in unit token.
+        response: column of the responses or words; "" for `response`, `word` or `target`.
+        on_progress: is called with the numbers of contexts or sentences that are answered and of
+            all, for each model. What it raises ends the run; the same call resumes it.
+        reading: how the table is read, fields of `lmdiag.types.TableOptions`, e.g. filter, and
+            keep_case.
+
+    Raises:
+        BadInput: a column or value cannot be used (column and row are named), or the models were
+            asked differently.
+
+    >>> import lmdiag
+    >>> from pandas import DataFrame
+    >>> said = DataFrame({"item": 1, "context": "A robin is a", "response": ["bird", "pet"]})
+    >>> lmdiag.cloze(said, models="demo:causal")
+    <ClozeNorms of rows.jsonl by demo:causal>
+    """
+    from pandas import DataFrame
+
+    from lmdiag.runs.inputs import load_inputs
+    from lmdiag.runs.run_model import RunOptions, run_layers, run_model
+
+    check_type("responses", responses, (str, Path, DataFrame), "a file or a DataFrame")
+    given: dict[str, Any] = {**reading}
+    layers = taken(LayerOptions, given).layers
+    recording = taken(Recording, given)
+    table = responses_of(responses, TableOptions.of(given), response)
+    source = responses if isinstance(responses, DataFrame) else str(responses)
+    inputs = load_inputs(source, Protocol(tasks=()), table=table, responses=True)
+    inputs = _with_saved_rows(inputs, source, recording.output)
+    how = RunOptions(on_progress=on_progress, **vars(recording))
+    runs: list[Run] = []
+    for model in load_in_turn(models, unit="token" if layers else "word"):
+        name, options, asked = model.info.id, model.options, inputs.asked_by(model.options)
+        with model.lock:
+            if layers:
+                of_model = name, options, layers, asked, how
+                runs += run_layers(*of_model, loaded=model.model)
+            elif run := run_model(name, options, asked, how, loaded=model.model):
+                runs.append(run)
+    if not runs:
+        raise BadInput("no model is named that is asked: give --model, or models in Python")
+    return ClozeNorms(runs, ("layer",) if layers else ())

@@ -1,0 +1,369 @@
+"""How a model is asked: the one record that all parts share, and the protocol of a run.
+
+A new knob is a field of `QueryOptions`, whose type has its choices and whose text is its help, a
+record in `KNOBS`, rules of where it does not apply (`lmdiag.asking.rules`), the place where it
+takes effect, and its text in `docs/protocol.md`. The command line, the loading of models,
+predictions, signatures, names of folders, reports and the multiverse read the field and the record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import numbers
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from lmdiag.types import (
+    DIAGNOSTICS,
+    BadInput,
+    ModelInfo,
+    Options,
+    WordSpan,
+    WordState,
+    field_types,
+)
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Asks = Literal["word", "sentence"]
+Unit = Literal["token", "word"]
+Bos = Literal["auto", "always", "never", "eos"]
+Pll = Literal["within-word", "original"]
+FinalPeriod = Literal["always", "never"]
+FirstLetter = Literal["as-is", "upper", "lower"]
+Elicitation = Literal["probability", "choice"]
+
+INSTRUCTION = "Complete the sentence."
+"""The user's turn in a chat, where no other is given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringOptions(Options):
+    """What a probability is about. The texts of the fields are the help of the command line."""
+
+    unit: Unit = "token"
+    """unit of the top-k list and of probabilities"""
+    bos: Bos = "auto"
+    """whether a causal model's context starts with the beginning-of-sequence token; auto: as the
+    tokenizer does, and for whole sentences where it has one; eos: with the end-of-sequence token,
+    for tokenizers without another"""
+    pll: Pll = "within-word"
+    """what a masked model does not see where it scores a token of a whole sentence: the token and
+    the later ones of its word, or the token alone"""
+    layer: int | None = None
+    """number of the layer after which the model answers, 0 for the input of the first one
+    (default: the last layer)"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryOptions(ScoringOptions):
+    """Every knob: what a probability is about, and what stands around contexts."""
+
+    prompt: str = ""
+    """text around every context, with {context} in it (causal models)"""
+    chat: bool = False
+    """make the context the beginning of the assistant's turn in the model's chat template"""
+    instruction: str = ""
+    """with chat, the user's turn before it (default: Complete the sentence.)"""
+    final_period: FinalPeriod = "always"
+    """whether a period ends a sentence whose blank is its last word (models that see both sides)"""
+    first_letter: FirstLetter = "as-is"
+    """case of the first letter of every context"""
+    elicitation: Elicitation = "probability"
+    """read the probabilities of words, or ask a causal model which row of a contrast is more likely
+    (choice)"""
+    choice_prompt: str = ""
+    """with choice, the text of the question, or a file with it, with {options} in it"""
+    entropy: bool = False
+    """record the entropy over tokens at every blank, or before every word of a sentence (in bits,
+    in the items of the run); no figure depends on it"""
+
+    def __post_init__(self) -> None:
+        if self.chat and not self.instruction and self.elicitation == "probability":
+            object.__setattr__(self, "instruction", INSTRUCTION)
+
+
+def query_options(record: QueryOptions) -> dict[str, Any]:
+    """Returns the knobs of a record that has more fields, by name."""
+    return {knob.name: getattr(record, knob.name) for knob in fields(QueryOptions)}
+
+
+# ---- knobs ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A field of `QueryOptions` that decides how the same rows are asked.
+
+    Attributes:
+        name: of the field.
+        key: in signatures and names of folders.
+        template: the flag with which the model's template of that name makes the text of this knob;
+            "" for none.
+        varies: whether a multiverse varies it unless told otherwise.
+        named: whether its value is a part of the name of what answers.
+    """
+
+    name: str
+    key: str
+    template: str = ""
+    varies: bool = True
+    named: bool = False
+
+    @property
+    def option(self) -> str:
+        """Its name on the command line and in a multiverse."""
+        return self.name.replace("_", "-")
+
+    @property
+    def default(self) -> Any:
+        """Its value where none is given."""
+        return getattr(QueryOptions(), self.name)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Its values, the default first; () if they are texts or numbers of the user."""
+        kind = field_types(QueryOptions)[self.name]
+        return get_args(kind) if get_origin(kind) is Literal else ()
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are texts of the user."""
+        return field_types(QueryOptions)[self.name] is str
+
+    def is_changed(self, query: QueryOptions) -> bool:
+        """Returns whether it is not at its default."""
+        return bool(getattr(query, self.name) != self.default)
+
+    def has_template(self, query: QueryOptions) -> bool:
+        """Returns whether a template of the model makes its text."""
+        return bool(self.template and getattr(query, self.template))
+
+    def in_signature(self, query: QueryOptions) -> str:
+        """Returns its value; of a text, a digest."""
+        value = getattr(query, self.name)
+        return text_digest(value) if self.is_text else str(value)
+
+    def choice(self, query: QueryOptions) -> str:
+        """Returns its value in words, as a multiverse names it."""
+        if self.has_template(query):
+            return self.template
+        value = getattr(query, self.name)
+        return "none" if value in ("", None) else str(value)
+
+    def words(self, query: QueryOptions) -> str:
+        """Returns its value as tables and messages name it."""
+        if self.named and self.is_changed(query):
+            return f"{self.option} {self.choice(query)}"
+        return f"{self.template} template" if self.has_template(query) else self.choice(query)
+
+
+KNOBS = {
+    knob.option: knob
+    for knob in (
+        Knob("unit", "unit"),
+        Knob("bos", "bos"),
+        Knob("pll", "pll"),
+        Knob("prompt", "prompt", template="chat"),
+        Knob("final_period", "period"),
+        Knob("first_letter", "letter"),
+        Knob("elicitation", "elicitation", varies=False),
+        Knob("choice_prompt", "question", varies=False),
+        Knob("layer", "layer", varies=False, named=True),
+    )
+}
+"""Option -> its knob, in the order of signatures. `chat` and `instruction` make the prompt."""
+
+
+def text_digest(text: str) -> str:
+    """Returns 8 hexadecimal digits of the SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def layer_numbers(asked: Iterable[str | int], n_layers: int) -> tuple[int, ...]:
+    """Returns the layers that are asked for, in ascending order, each once.
+
+    Args:
+        asked: numbers, from 0 for the input of the first layer; or "all" alone.
+        n_layers: number of the last one.
+
+    >>> layer_numbers(["6", "2"], 12), layer_numbers("all", 3)
+    ((2, 6), (0, 1, 2, 3))
+    """
+    texts = [asked] if isinstance(asked, str) else [str(layer) for layer in asked]
+    if texts == ["all"]:
+        return tuple(range(n_layers + 1))
+    for text in texts:
+        if not text.isdecimal() or int(text) > n_layers:
+            raise BadInput(f"there is no layer {text}: give all, or layers from 0 to {n_layers}")
+    return tuple(sorted({int(text) for text in texts}))
+
+
+TRAINED_WITH_BOS = {"Gemma": True, "Pythia": False}
+"""Family whose tokenizer may say otherwise -> whether texts began with a special token in training;
+`docs/protocol.md` has the sources."""
+
+
+def bos_remark(query: QueryOptions, info: ModelInfo, asks: str) -> str:
+    """Returns a line if what stands before texts contradicts the tokenizer or the training.
+
+    "" if nothing is contradicted, if the model is not causal, and for chats, whose template
+    decides. The arguments are those of `lmdiag.asking.rules.effective`.
+    """
+    if info.kind != "causal" or query.chat:
+        return ""
+    is_sentence = asks == "sentence" and query.elicitation == "probability"
+    has_bos = info.sentence_bos if is_sentence else info.bos
+    token = "beginning-of-sequence token"
+    names = f"{info.id} {info.architecture}".rpartition("/")[2].lower()
+    for family, is_needed in TRAINED_WITH_BOS.items():
+        if family.lower() not in names:
+            continue
+        if is_needed == has_bos:
+            return ""
+        why = (
+            f"no {token}, but {family} was trained with one and fails without it: use --bos always"
+        )
+        if has_bos:
+            why = f"a {token}, but the published training data of {family} have none: compare with "
+            why += "--bos never"
+        return f"model {info.id} reads {why}"
+    if query.bos == "never" and info.tokenizer_bos:
+        what = f"leaves out the {token} that its tokenizer adds"
+    elif query.bos == "always" and info.tokenizer_bos is False and not is_sentence:
+        what = f"adds a {token} that its tokenizer does not add"
+    else:
+        return ""
+    return f"model {info.id}: --bos {query.bos} {what}: compare with --bos auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol(QueryOptions):
+    """Everything that decides what is asked and how it is scored, apart from model and data.
+
+    Attributes:
+        tasks: names of configs, in order.
+        perturb: names of perturbations; the unperturbed setting is always included.
+        shuffles: runs of the shuffled settings (100 in Ettinger 2020, table 4).
+        seed: of the shuffles and of the sample.
+        k: ranks at which accuracy is measured.
+        threshold: smallest difference in probability that counts for sensitivity@threshold.
+        prompt: in a run with `chat`, what the model's chat template puts around every context.
+        limit: rows of a sample of each task, see `stimulus_rows.sample`; None for all.
+        verbs: number of verb pairs in the list for EW and MW; None outside agreement.
+    """
+
+    tasks: tuple[str, ...] = DIAGNOSTICS
+    perturb: tuple[str, ...] = ()
+    shuffles: int = 100
+    seed: int = 0
+    k: tuple[int, ...] = (1, 5)
+    threshold: float = 0.01
+    limit: int | None = None
+    verbs: int | None = None
+
+    @property
+    def top(self) -> int:
+        """Length of the top-k list that is kept: at least the paper's five."""
+        return max(5, *self.k)
+
+
+def checked_ranks(k: Iterable[int]) -> tuple[int, ...]:
+    """Returns the ranks of accuracy@k, integers from 1 up, in ascending order, each once."""
+    try:
+        ranks = sorted({operator.index(rank) for rank in k})
+    except TypeError:
+        ranks = []
+    if not ranks or ranks[0] < 1 or any(isinstance(rank, bool) for rank in k):
+        raise BadInput(f"k is {k!r}: give integers from 1 up, as in k=[1, 5]")
+    return tuple(ranks)
+
+
+def checked_threshold(threshold: Any) -> float:
+    """Returns the threshold of sensitivity@threshold, a number from 0 up to below 1."""
+    is_number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
+    if not is_number or not 0 <= threshold < 1:
+        raise BadInput(f"threshold is {threshold!r}: give a number from 0 up to below 1, as 0.01")
+    return float(threshold)
+
+
+@dataclass(frozen=True, repr=False)
+class Predictions(QueryOptions):
+    """Columns of `predictions.parquet`, one entry per stimulus row, in the rows' order.
+
+    They record how the model was asked, so that measures of different questions are not compared.
+
+    Attributes:
+        id: row ids.
+        log_prob: nats of the row's target; None where unscorable (or not given by other programs).
+        rank, n_tokens: see `WordScore`; None where unknown.
+        top_words, top_log_probs: see `Answer`; the second may be None where unknown.
+        perturbation: setting, "none" for the unperturbed one.
+        run: number of the shuffle, 0 outside the shuffled settings.
+        agreement: per row, the EW and MW of its context, see `Answer`; empty where not asked.
+        labels: per row, the log-probability (nats) of each label in the order in which the row has
+            it, see `lmdiag.asking.elicitation`; empty but for choices.
+        entropies: per row, the entropy at its blank (one value), or before each of `words`, bits,
+            see `SentenceAnswer`; empty where not asked for.
+        words: per row, the words of its sentence; empty where rows have a blank. For sentences,
+            `log_prob` and `n_tokens` are sums over the words that have a probability, see
+            `SentenceAnswer`.
+        model: that made the predictions; None if another program made them.
+        seed, verbs: see `Protocol`.
+    """
+
+    id: list[str]
+    log_prob: list[float | None]
+    rank: list[int | None]
+    n_tokens: list[int | None]
+    top_words: list[list[str] | None]
+    top_log_probs: list[list[float] | None]
+    perturbation: str = "none"
+    run: int = 0
+    agreement: list[tuple[float | None, ...] | None] = field(default_factory=list)
+    words: list[tuple[WordSpan, ...] | None] = field(default_factory=list)
+    labels: list[list[float | None] | None] = field(default_factory=list)
+    entropies: list[list[float | None] | None] = field(default_factory=list)
+    model: ModelInfo | None = None
+    seed: int = 0
+    verbs: int | None = None
+
+    def __repr__(self) -> str:
+        who = self.model.id if self.model else "unknown model"
+        shuffle = f", run {self.run}, seed {self.seed}" if self.run or self.seed else ""
+        return (
+            f"<Predictions of {who}: {len(self.id)} rows, perturbation {self.perturbation}{shuffle}"
+            f", unit {self.unit}, bos {self.bos}>"
+        )
+
+    def state(self, row: int) -> WordState:
+        """Returns whether the word of a row was scored, and why not; see `WordScore`.
+
+        Predictions of other programs that do not give `n_tokens` count as unscorable where they
+        have no log-probability. A sentence without one is unscorable.
+        """
+        if self.log_prob[row] is not None:
+            return "scored"
+        if self.words:
+            return "unscorable"
+        return "censored" if self.n_tokens[row] else "unscorable"
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with one row per stimulus row; log-probabilities are in nats.
+
+        Of sentences, `words` has the words of each, see `WordSpan`.
+        """
+        from pandas import DataFrame
+
+        names = ["id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs"]
+        if self.words:
+            names = ["id", "log_prob", "n_tokens", "words"]
+        if self.labels:
+            names = ["id", "log_prob", "n_tokens", "labels"]
+        if self.entropies:
+            names = [*names, "entropies"]
+        columns = {name: getattr(self, name) for name in names}
+        return DataFrame(columns | {"perturbation": self.perturbation, "run": self.run})

@@ -1,0 +1,379 @@
+"""`lmdiag run`, also by `accelerate launch eval/run.py`, and `lmdiag multiverse`: ask models."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from lmdiag.asking.protocol import KNOBS, Asks, Knob, Protocol, QueryOptions, query_options
+from lmdiag.asking.rules import ROWS, Case, applicable, needed_by, refusal
+from lmdiag.cli import command_options as options
+from lmdiag.cli import say
+from lmdiag.files.writing import clear_drafts, write_atomically
+from lmdiag.models.loading.load_options import Loading, LoadOptions, Serving
+from lmdiag.options import DataOptions, Running
+from lmdiag.text import suggest, visible
+from lmdiag.types import (
+    AS_IT_IS,
+    FOUND_DESIGN,
+    BadInput,
+    DesignOptions,
+    FactorOptions,
+    TableOptions,
+)
+
+if TYPE_CHECKING:
+    from lmdiag.report.run_report import Report
+    from lmdiag.results import Run
+    from lmdiag.runs.inputs import Inputs
+    from lmdiag.runs.run_model import RunOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+@options.with_parameters(shuffles=options.WHOLE, limit=options.WHOLE)
+class CommandData(options.CommandSeed, DataOptions):
+    """What of a data set is asked of every model."""
+
+    table: Annotated[TableOptions, options.TABLE] = AS_IT_IS
+
+    def load(
+        self,
+        data: str,
+        query: QueryOptions,
+        scoring: options.Scoring,
+        design: DesignOptions = FOUND_DESIGN,
+    ) -> Inputs:
+        """Loads the rows in every setting, with the protocol."""
+        from lmdiag.runs.inputs import load_inputs
+
+        protocol = Protocol(
+            tasks=self.tasks, perturb=self.perturb, shuffles=self.shuffles, seed=self.seed,
+            limit=self.limit, **query_options(query),
+        )  # fmt: skip
+        return load_inputs(
+            data, scoring.of(protocol), verbs=self.verbs,
+            allow_duplicates=self.allow_duplicates, design=design, table=self.table,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandRunning(options.CommandRecording, Running):
+    """How runs proceed, and where their results go."""
+
+    tp: bool = False
+    """split each layer of a model over the processes (tensor parallelism)"""
+
+    def for_model(self, name: str | None) -> RunOptions:
+        """Returns how the run of a model of this name is made."""
+        from lmdiag.runs.run_model import RunOptions
+
+        fields = Running.__dataclass_fields__
+        return RunOptions(name=name, **{field: getattr(self, field) for field in fields})
+
+
+def run_command(
+    data: options.DataSet = options.DATA,
+    *,
+    models: Annotated[options.Models, options.section("Models")] = options.Models(),
+    rows: Annotated[CommandData, options.section("Data")] = CommandData(),
+    design: Annotated[FactorOptions, options.DESIGN] = FactorOptions(),
+    scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
+    query: Annotated[
+        options.QueryOfLayers, options.section("How models are asked")
+    ] = options.QueryOfLayers(),
+    loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
+    serving: Annotated[Serving, options.section("A model behind a server")] = Serving(),
+    running: Annotated[CommandRunning, options.section("Running")] = CommandRunning(),
+    as_json: options.Json = False,
+) -> int:
+    """Runs every model at every revision; one that fails does not stop the rest."""
+    from lmdiag.results import model_slug, record_failure
+    from lmdiag.runs.processes import Processes
+    from lmdiag.runs.run_model import run_layers, run_model
+
+    names = [knob.name for knob in KNOBS.values() if knob.is_text]
+    texts: dict[str, Any] = {name: options.text_or_file(getattr(query, name)) for name in names}
+    asked = QueryOptions(**query_options(query) | texts)
+    load_options = LoadOptions(tp=running.tp, **vars(asked), **vars(loading), **vars(serving))
+    runs: list[Run] = []  # on the first process
+    failures: list[str] = []
+    with Processes(together=running.tp) as processes:  # imports torch if there are several
+        with processes.shared_errors():
+            requested = models.requested(running.output, data)
+            inputs = rows.load(data, asked, scoring, DesignOptions(**design.stored()))
+            if processes.first:
+                _say_designs(inputs, quiet=running.quiet)
+                if asked.unit == "token" and not (query.layers or serving.server):
+                    _say_unit(inputs)
+        requested = processes.share(requested)  # what the Hub lists may change
+        for model, revision, name in requested:
+            how = replace(load_options, revision=revision, device=processes.device)
+            problem = ""
+            try:
+                if query.layers:
+                    runs += run_layers(
+                        model, how, query.layers, inputs, running.for_model(name), processes
+                    )
+                elif run := run_model(model, how, inputs, running.for_model(name), processes):
+                    _finish(run, is_shown=len(requested) == 1, as_json=as_json)
+                    runs.append(run)
+            except BadInput as error:
+                if len(requested) == 1:
+                    raise
+                # not the error, which holds on to what was loaded of the model
+                failures.append(f"{model} at {revision}" if revision else model)
+                problem = str(error)
+                if processes.first:
+                    say(f"lmdiag: {failures[-1]} failed: {problem}")
+            if processes.first:
+                folder = running.output / model_slug(model, revision, name)
+                record_failure(folder, problem and f"{failures[-1]}: {problem}")
+    if runs and as_json:
+        documents = [run.results.to_json() for run in runs]
+        print(json.dumps(documents if len(runs) > 1 else documents[0], indent=1))
+    if len(runs) > 1:
+        across = ("layer",) if query.layers else ()
+        _compare(runs, running.output, across, as_json=as_json)
+    elif runs and failures and not as_json:
+        from lmdiag.report.formats.terminal import print_run
+        from lmdiag.report.run_report import Report
+
+        report = Report(runs[0])
+        print_run(report.figures, runs[0].path, report.designs)
+    if not failures or not processes.first:
+        return 0
+    sys.stdout.flush()  # the tables come first
+    say(f"lmdiag: {len(failures)} of {len(requested)} runs failed: {', '.join(failures)}")
+    return 1
+
+
+def _say_designs(inputs: Inputs, *, quiet: bool) -> None:
+    """Prints what own rows are, if not `quiet`, and what looks wrong in them."""
+    for task, rows in inputs.stimuli.items():
+        for note in rows.notes:
+            say(f"lmdiag: {task}: {note}")
+    for task, found in inputs.designs().items():
+        if not quiet:
+            for row in found.rows:
+                say(f"lmdiag: {task}: reads {row}")
+            say(f"lmdiag: {task}: {found.summary()}")
+        for warning in found.warnings:
+            say(f"lmdiag: warning: {task}: {warning}")
+
+
+def _say_unit(inputs: Inputs) -> None:
+    """Prints that words of people are better asked with unit word, as `lmdiag cloze` asks them."""
+    for task, rows in inputs.stimuli.items():
+        if rows.form == "cloze":
+            has = "words that people gave are compared with tokens"
+            remedy = "--unit word asks whole words, as `lmdiag cloze` does"
+            say(f"lmdiag: warning: {task}: {has}: {remedy}")
+
+
+def _finish(run: Run, *, is_shown: bool, as_json: bool) -> None:
+    """Writes the report of a run, if it is not there; prints its figures, and where they are."""
+    from lmdiag.report.formats.terminal import print_run
+    from lmdiag.report.run_report import Report
+    from lmdiag.results import PREDICTIONS, REPORT, RESULTS
+
+    report = Report(run)
+    if not (run.path / REPORT).exists():
+        _write_page(run.path / REPORT, report)
+    if not as_json:
+        if is_shown:
+            print_run(report.figures, run.path, report.designs)
+            print()
+        saved = [name for name in (RESULTS, PREDICTIONS, REPORT) if (run.path / name).exists()]
+        print(f"Saved in {visible(str(run.path))}: {', '.join(saved)}")
+        return
+    for task, settings in run.results.tasks.items():
+        lines = [line for content in settings.values() for line in content.not_computed]
+        for line in dict.fromkeys(lines):  # the tables say it, too
+            say(f"lmdiag: {task}: not computed: {line}")
+
+
+def _write_page(path: Path, report: Report) -> None:
+    """Writes the page of a report."""
+    from lmdiag.report.formats import write_files
+    from lmdiag.report.run_report import runs_output
+
+    write_files(runs_output(report), [path], width=8.0)
+
+
+def _compare(runs: Sequence[Run], output: Path, across: Sequence[str], *, as_json: bool) -> None:
+    """Writes the page that compares the runs, in their order; prints their figures.
+
+    `across` are the knobs in which they may differ.
+    """
+    from lmdiag.report import labels
+    from lmdiag.report.charts import MOST_BESIDE
+    from lmdiag.report.formats.terminal import output_console, print_overview
+    from lmdiag.report.run_report import Report
+
+    runs = [runs[i] for i in labels.positions_in_order([run.results for run in runs])]
+    results = [run.results for run in runs]
+    if not as_json:
+        print_overview(results, output_console())
+    name = f"layers-{runs[-1].path.name}" if across else f"comparison-{runs[0].path.name}"
+    page = output / f"{name}.html"  # one for each data set and protocol
+    try:
+        _write_page(page, Report(runs, across=across))
+    except BadInput as error:  # an option that has no effect on one of them: they differ in it
+        say(f"lmdiag: no comparison was written: {error}")
+        return
+    if not as_json:
+        paths = [visible(shlex.quote(str(run.path))) for run in runs]
+        second = paths[-1 if labels.order_of(results) else 1]
+        paths_shown = paths if len(paths) <= MOST_BESIDE else [visible(shlex.quote(str(output)))]
+        may_differ = f" --across {','.join(across)}" if across else ""
+        print(f"\nComparison: open {visible(str(page))} in a browser")
+        print(f"Differences: lmdiag compare {paths[0]} {second}{may_differ}")
+        print(f"All tables: lmdiag report {' '.join(paths_shown)} --format text{may_differ}")
+
+
+USUAL = tuple(option for option, knob in KNOBS.items() if knob.varies)
+"""Knobs that vary unless others are named."""
+
+_FURTHER = ", ".join(option for option, knob in KNOBS.items() if not knob.varies)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knobs:
+    """What varies."""
+
+    knobs: Annotated[
+        options.Names,
+        Parameter(
+            help=f"what varies (default: all that apply of {', '.join(USUAL)}; also {_FURTHER})"
+        ),
+    ] = USUAL
+    prompt: tuple[str, ...] = ()
+    """texts for prompt, or files with them, beside none; see run"""
+    choice_prompt: tuple[str, ...] = ()
+    """texts for choice-prompt, or files with them, beside none; see run"""
+    layers: options.Numbers = ()
+    """numbers of layers for layer, beside the last; see run"""
+    chat: bool = False
+    """ask in the assistant's turn of the model's chat template, too"""
+    instruction: str = ""
+    """with chat, the user's turn before it (default: Complete the sentence.)"""
+
+    def values(self, asks: Asks) -> dict[str, list[dict[str, Any]]]:
+        """Returns knob -> the fields of `LoadOptions` for each of its values, the default first."""
+        knobs = applicable(asks)
+        for name in self.knobs:
+            if name not in KNOBS:
+                suggestion = suggest(name, KNOBS)
+                raise BadInput(f"--knobs {name}{suggestion}: choose from {', '.join(KNOBS)}")
+            if name not in knobs and self.knobs != USUAL:
+                choice = ", ".join(knobs)
+                raise BadInput(
+                    f"--knobs {name} does not apply to {ROWS[asks]}: choose from {choice}"
+                )
+        values = {}
+        for name, knob in KNOBS.items():
+            given = self._texts(knob) if knob.is_text else [{knob.name: x} for x in self.layers]
+            choices = [{knob.name: value} for value in knob.values] or [
+                {knob.name: knob.default},
+                *given,
+            ]
+            if not knob.values and given:
+                if name not in knobs:
+                    raise BadInput(refusal(Case(given=given[0].keys(), asks=asks)))
+                option = f"--{name if knob.name in given[0] else knob.template}"
+                option += "s" * (not knob.is_text)
+                if name not in self.knobs:
+                    raise BadInput(
+                        f"{option} varies {name}: leave it out, or add {name} to --knobs"
+                    )
+            values[name] = choices
+        return {name: values[name] for name in self.knobs}
+
+    def _texts(self, knob: Knob) -> list[dict[str, Any]]:
+        """Returns the fields for each text of a knob, the model's template last."""
+        texts = dict.fromkeys(map(options.text_or_file, getattr(self, knob.name)))
+        given: list[dict[str, Any]] = [{knob.name: text} for text in texts]
+        if knob.template:
+            fields: dict[str, Any] = {"chat": self.chat, "instruction": self.instruction}
+            LoadOptions(**fields)
+            given += [fields] if self.chat else []
+        needed = {name: KNOBS[name].values[-1] for name in needed_by(knob.name)}
+        for fields in given:
+            LoadOptions(**needed | fields)
+        return given
+
+
+def multiverse_command(
+    data: options.DataSet = options.DATA,
+    *,
+    models: Annotated[options.Models, options.section("Models")] = options.Models(),
+    rows: Annotated[CommandData, options.section("Data")] = CommandData(),
+    knobs: Annotated[Knobs, options.section("What varies")] = Knobs(),
+    scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
+    loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
+    running: Annotated[CommandRunning, options.section("Running")] = CommandRunning(),
+    showing: Annotated[options.ShowingAnew, options.OUTPUT] = options.ShowingAnew(),
+) -> None:
+    """Runs every model by every combination, then writes and shows the figures of all."""
+    showing.check()
+    from lmdiag.runs.combinations import run_members
+    from lmdiag.runs.processes import Processes
+
+    with Processes(together=running.tp) as processes:
+        with processes.shared_errors():
+            requested = models.requested(running.output, data)
+            load_options = LoadOptions(tp=running.tp, device=processes.device, **vars(loading))
+            inputs = rows.load(data, QueryOptions(), scoring)
+            values = knobs.values(inputs.asks)
+        members = []
+        for model, revision, name in requested:
+            of_model = replace(load_options, revision=revision), inputs, values
+            members.append(run_members(model, *of_model, running.for_model(name), processes))
+        if processes.first:
+            _finish_multiverse(members, running, showing)
+
+
+def _finish_multiverse(
+    models: list[list[tuple[dict[str, str], Run]]],
+    running: CommandRunning,
+    showing: options.Showing,
+) -> None:
+    """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
+    from pandas import concat
+
+    from lmdiag.report.formats import write_files
+    from lmdiag.report.formats.terminal import output_console
+    from lmdiag.report.labels import run_labels
+    from lmdiag.report.multiverses import multiverse_output
+    from lmdiag.report.run_report import Report
+    from lmdiag.report.selections import ReportFigures, headlines
+    from lmdiag.results import REPORT
+    from lmdiag.results.results import with_digest
+    from lmdiag.studies.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
+
+    output = running.output
+    runs = [run for members in models for _, run in members]
+    for run in runs:
+        if not (run.path / REPORT).exists():
+            _write_page(run.path / REPORT, Report(run))
+    labels = run_labels([members[0][1].results for members in models])
+    figures = ReportFigures.of([run.results for run in runs])
+    headline_rows = concat([headlines(task, figures) for task in figures.tasks])
+    analysed = multiverse_of(dict(zip(labels, models, strict=True)), headline_rows, output)
+    document = analysed.to_json()
+    clear_drafts(output)
+    write_atomically(output / MULTIVERSE, with_digest(document))
+    write_files(multiverse_output(analysed), [output / MULTIVERSE_PAGE], width=8.0)
+    showing.show(analysed)
+    if showing.printed:
+        return
+    console = output_console()
+    saved = f"\nSaved in {visible(str(output))}: {MULTIVERSE}, {MULTIVERSE_PAGE}"
+    console.print(saved, markup=False, soft_wrap=True)

@@ -1,0 +1,307 @@
+"""What is done with finished runs: `lmdiag score`, `compare`, `report`, `items` and `analyse`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+import lmdiag
+from lmdiag.asking.protocol import KNOBS, Predictions, Protocol
+from lmdiag.cli import command_options as options
+from lmdiag.cli import say
+from lmdiag.files.reading import is_folder
+from lmdiag.text import suggest, visible
+from lmdiag.types import BadInput, DesignOptions
+
+if TYPE_CHECKING:
+    from lmdiag.results import Run
+
+_TABLE_OF_ITEMS = options.TablesOfItems()
+
+
+def score_command(
+    predictions: Path,
+    *,
+    task: str,
+    data: str | None = None,
+    scoring: Annotated[options.Scoring, options.RECORD] = options.Scoring(),
+    cased: Annotated[bool | None, Parameter(negative="--uncased")] = None,
+    measures: tuple[str, ...] = (),
+    setting: str = "none",
+    allow_duplicates: bool = False,
+    showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
+) -> None:
+    """Scores and prints, also what cannot be computed and why.
+
+    Args:
+        task: config of the data set
+        predictions: JSON lines or Parquet file with id, top_words and log_prob, a run directory, or
+            a folder with files modelpreds-... and modeltgtprobs-... of the original code
+        data: data set: a built directory, a Hub id (ID@REVISION for a branch, tag or commit) or a
+            file of your own (default: lmdiag; for a run, the data it was made on)
+        cased: compare words with the expected words exactly, or without case and accents (default:
+            exactly; for a run, what its tokenizer reads alike)
+        measures: measures to compute, e.g. accuracy or sensitivity@0.01; each must be possible
+            (default: all that are possible)
+        setting: perturbation of the run to score
+        allow_duplicates: keep one of identical rows of own data, instead of an error
+    """
+    showing.check()
+    from lmdiag import results, stimuli
+    from lmdiag.measures import folds_for, match_rule
+    from lmdiag.results import evaluation
+    from lmdiag.results.original_code import is_original_output
+    from lmdiag.results.predictions import read_external
+
+    missing: list[str] = []
+    notes: list[str] = []
+    if is_folder(predictions) and not is_original_output(predictions):
+        run = results.load_run(predictions, data)
+        shuffles = _shuffles(run, predictions, task, setting)
+        protocol = _protocol_of(run, predictions, scoring)
+        rows = run.stimuli[task]
+    else:
+        rows = stimuli.load(data or "lmdiag", task, allow_duplicates=allow_duplicates)
+        shuffles, missing, notes = read_external(predictions, rows, setting)
+        protocol = scoring.of(Protocol(tasks=(task,)))
+    model = shuffles[0].model  # of predictions of another program, none
+    kind = model.kind if model else "masked"
+    folds = folds_for(model, cased)
+    rule = match_rule(folds)
+    measured = evaluation.evaluate_complete(
+        rows, shuffles, protocol, folds, kind, missing=missing, asked=measures, where=predictions
+    )
+    for line in notes:
+        say(f"lmdiag: {line}")
+    if showing.printed == "json":
+        for line in measured.not_computed:  # the tables say it, too
+            say(f"lmdiag: not computed: {line}")
+    from lmdiag.report.run_report import measures_output
+
+    found = results.of_setting(rows, setting, measured)
+    showing.show(measures_output(found, rule=rule))
+
+
+def _shuffles(run: Run, path: Path, task: str, setting: str) -> list[Predictions]:
+    """The predictions of a setting: one for each of its shuffles."""
+    tasks = run.results.tasks
+    settings = tasks.get(task, {})
+    if setting not in settings:
+        suggestion = suggest(setting, settings) if settings else suggest(task, tasks)
+        choices = ", ".join(f"{name} ({' '.join(parts)})" for name, parts in tasks.items())
+        raise BadInput(
+            f"{path} has no {task} in setting {setting}{suggestion}: choose from {choices}"
+        )
+    return [part for (name, _), part in sorted(run.predictions[task].items()) if name == setting]
+
+
+def _protocol_of(run: Run, path: Path, scoring: options.Scoring) -> Protocol:
+    """The protocol of a run with other options of the measures, which its lists must allow."""
+    protocol = scoring.of(run.results.protocol)
+    k = max(protocol.k)
+    top = run.results.protocol.top
+    if k > top:
+        raise BadInput(
+            f"--k {k}: {path} keeps the first {top} words only; run the model again with --k {k}"
+        )
+    return protocol
+
+
+Across = Annotated[
+    options.Names,
+    Parameter(help=f"options in which the runs may differ: {', '.join(KNOBS)}"),
+]
+
+
+def compare_command(
+    runs: tuple[Path, ...],
+    /,
+    *,
+    data: options.DataOfRuns = None,
+    across: Across = (),
+    tasks: tuple[str, ...] = (),
+    measures: tuple[str, ...] = (),
+    seeded: Annotated[options.CommandSeed, options.RECORD] = options.CommandSeed(),
+    fail_on_loss: Annotated[tuple[float, ...] | None, Parameter(consume_multiple=(0, 1))] = None,
+    showing: Annotated[options.ShowingWide, options.OUTPUT] = options.ShowingWide(),
+) -> int:
+    """Compares and prints.
+
+    Differences are new minus base.
+
+    Args:
+        runs: run directories on the same data, or folders that have them: BASE NEW...; the first
+            run is the base, with which each of the others is compared
+        tasks: tasks to compare; p-values are adjusted over what is compared (default: all)
+        measures: measures to compare, e.g. accuracy or sensitivity@0.01, or all (default: the
+            headline figures)
+        fail_on_loss: end with exit code 1 if a figure in percent of the new run is lower by more
+            than so many points; without a number, if it is lower with an adjusted p below .05
+    """
+    showing.check()
+    from lmdiag.studies.comparison import not_compared
+
+    loaded = options.runs_in(runs, data)
+    compared = lmdiag.compare(
+        *loaded, across=across, tasks=tasks, measures=measures, **vars(seeded)
+    )
+    for line in not_compared(loaded):
+        say(f"lmdiag: not compared: {line}")
+    losses = None if fail_on_loss is None else compared.losses(*fail_on_loss)
+    showing.show(compared)
+    for line in losses or ():
+        say(f"lmdiag: loss: {line}")
+    return 1 if losses else 0
+
+
+def report_command(
+    runs: tuple[Path, ...],
+    /,
+    *,
+    tasks: tuple[str, ...] = (),
+    measures: tuple[str, ...] = (),
+    items: tuple[str, ...] = (),
+    across: Across = (),
+    design: Annotated[DesignOptions, options.RECORD] = DesignOptions(),
+    data: options.DataOfRuns = None,
+    showing: Annotated[options.ShowingAnew, options.OUTPUT] = options.ShowingAnew(),
+) -> None:
+    """Writes the report: without --out and --format, the page `report.html` in the run directory.
+
+    Of several runs, the page is in the current directory.
+
+    Args:
+        runs: run directory, or several, which are compared (checkpoints of one model: shown as
+            curves; runs of one model on different tasks: as one run), or folders that have them, or
+            a directory of `lmdiag multiverse`
+        tasks: tasks to show (default: all)
+        measures: measures to show, e.g. accuracy or sensitivity@0.01 (default: all)
+        items: ids of rows, contrasts or items of suites to show with top words, or sentences word
+            by word, e.g. role88-68
+    """
+    from lmdiag.report.run_report import Report
+    from lmdiag.results import REPORT
+    from lmdiag.studies.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
+
+    showing.check()
+    folder = runs[0]
+    result: Multiverse | Report
+    if len(runs) == 1 and (folder / MULTIVERSE).is_file():
+        if items or tasks or measures:
+            raise BadInput(
+                f"{folder} is a multiverse: leave out --items, --tasks and --measures, or name one "
+                "of its runs"
+            )
+        result = Multiverse.read(folder)
+        page = folder / MULTIVERSE_PAGE
+    else:
+        paths = options.finished_runs(runs)
+        page = (paths[0] if len(paths) == 1 else Path()) / REPORT
+        read = _runs_of_report(paths, data, showing.formats, bool(design.stored()), bool(items))
+        result = Report(read, design, across, tasks, measures, items)
+    if not showing.out and not showing.printed:
+        showing = replace(showing, out=(page,))
+    showing.show(result, prints=showing.printed is not None)
+
+
+_OF_FIGURES = {"csv", "tsv", "parquet", "json"}
+_OF_TABLES = {"text", "markdown", "latex"}
+"""Formats that need the figures of runs, or their figures and the effects of conditions."""
+
+
+def _runs_of_report(
+    paths: list[Path], data: str | None, formats: set[str], has_design: bool, has_items: bool
+) -> list[Run]:
+    """The runs, with their rows where a format or an option needs them."""
+    from lmdiag.results import Run, load_runs, read_results
+
+    if formats and formats <= _OF_FIGURES:
+        if has_items:
+            raise BadInput("csv has the figures: `lmdiag items RUNS --out FILE` writes the items")
+        return [Run(path, read_results(path), {}) for path in paths]
+    needs_rows = has_items or has_design or not formats or not formats <= _OF_FIGURES | _OF_TABLES
+    return load_runs(paths, data) if needs_rows else [_run_of_tables(x, data) for x in paths]
+
+
+def _run_of_tables(path: Path, data: str | None) -> Run:
+    """A run with its rows, or without them where only effects need them; a line says so."""
+    from lmdiag import diagnostics
+    from lmdiag.results import Run, load_run, read_results
+
+    results = read_results(path)
+    if results.tasks.keys() <= diagnostics.built_in().keys():
+        return Run(path, results, {})
+    try:
+        return load_run(path, data)
+    except BadInput as error:
+        say(f"lmdiag: without effects: {error}")
+        return Run(path, results, {})
+
+
+def items_command(
+    runs: tuple[Path, ...],
+    /,
+    *,
+    out: tuple[Path, ...],
+    per: Literal["row", "sentence", "region", "word"] = "row",
+    task: str = "",
+    data: options.DataOfRuns = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Writes the table.
+
+    Args:
+        runs: run directories; their items are in one table
+        out: files to write; their names must end in .csv, .tsv or .parquet
+        per: a row per row of the data (with the critical word of --critical), or per whole
+            sentence, region or word
+        task: one of the tasks of the runs (default: all)
+    """
+    from lmdiag.analysis.items import items_of
+    from lmdiag.tables.table_files import WRITTEN_SUFFIXES, write_table
+
+    for file in out:
+        options.check_new_file(file, WRITTEN_SUFFIXES, overwrite=overwrite)
+    table = items_of(options.runs_in(runs, data), task=task, per=per)
+    for file in out:
+        write_table(table, file)
+        print(f"{len(table):,} rows and {len(table.columns)} columns in {visible(str(file))}")
+
+
+def analyse_command(
+    runs: tuple[Path, ...],
+    /,
+    *,
+    response: str = "",
+    design: Annotated[DesignOptions, options.RECORD] = DesignOptions(),
+    formula: str = "",
+    table: Annotated[options.TablesOfItems, options.TABLE] = _TABLE_OF_ITEMS,
+    task: str = "",
+    data: options.DataOfRuns = None,
+    showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
+) -> None:
+    """Analyses and prints.
+
+    Args:
+        runs: run directories, or tables (csv, tsv, xlsx, JSON lines, Parquet) with a row per item
+            and condition and a column item; several models are compared
+        response: surprisal, probability, log_odds, correct, or a column of numbers (default: the
+            left side of the formula, else surprisal)
+        formula: mixed model in lme4's notation, e.g. "surprisal ~ a * b + (1 | item)"
+        task: one of the tasks of the runs
+    """
+    showing.check()
+    from lmdiag.analysis.items import is_table_file
+
+    tables = [path for path in runs if is_table_file(path)]
+    sources = [
+        *tables,
+        *options.runs_in([path for path in runs if path not in tables], data),
+    ]
+    analysed = lmdiag.analyse(
+        sources, task=task, response=response, formula=formula, **design.given(), **table.stored()
+    )
+    showing.show(analysed)

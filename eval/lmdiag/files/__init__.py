@@ -1,0 +1,1 @@
+"""Reads files within bounds, writes them atomically, removes secrets from texts."""

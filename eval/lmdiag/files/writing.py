@@ -1,0 +1,106 @@
+"""Writes files completely or not at all, one process at a time."""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+import sys
+import time
+import uuid
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from lmdiag.types import BadInput
+
+if TYPE_CHECKING:
+    from filelock import AcquireReturnProxy
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Opens a temporary file that replaces `path` when the block ends without an error.
+
+    At any moment the old or the new content is there, complete; an `OSError` leaves the old file.
+    What a killed process leaves behind `clear_drafts` removes.
+    """
+    draft = path.with_name(f".{path.name}.draft-{_host()}{os.getpid():08x}{uuid.uuid4().hex[:16]}")
+    try:
+        with draft.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)  # after it is closed: Windows does not rename an open file
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Writes a file completely or not at all."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+def clear_drafts(folder: Path) -> None:
+    """Removes the temporary files that killed processes left in a folder.
+
+    Those of another machine, whose processes cannot be seen from here, are removed after a day.
+    """
+    from psutil import pid_exists
+
+    for path in folder.glob(".*.draft-" + "[0-9a-f]" * 32):
+        host, process = path.name[-32:-24], int(path.name[-24:-16], 16)
+        with suppress(OSError):
+            is_old = time.time() - path.stat().st_mtime > 86_400
+            if is_old if host != _host() else not pid_exists(process):
+                path.unlink()
+
+
+def _host() -> str:
+    """Returns eight hexadecimal digits for the name of this machine."""
+    return f"{zlib.crc32(platform.node().encode()):08x}"
+
+
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+"""Errors of a file system without locks, as of the home directories of some clusters."""
+
+
+def take_lock(path: Path, busy: str | None = None) -> AcquireReturnProxy[Any]:
+    """Takes the lock that a file stands for, and returns the context at whose end it is released.
+
+    On a file system without locks, a second file is the lock while it exists, and a line says so.
+
+    Args:
+        path: the file, which is made.
+        busy: message of `BadInput` where another process holds the lock; None to wait for it.
+    """
+    from filelock import FileLock, SoftFileLock, Timeout
+
+    timeout = -1 if busy is None else 0
+    try:
+        try:
+            return FileLock(path, fallback_to_soft=False).acquire(timeout)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            marker = Path(f"{path}.soft")
+            _warn_of_missing_locks(path.parent.stat().st_dev, marker)
+            # a second: older versions remove the marker of a killed process before they try again
+            return SoftFileLock(marker).acquire(timeout or 1)
+    except Timeout:
+        raise BadInput(str(busy)) from None
+
+
+_SYSTEMS_WITHOUT_LOCKS = set[int]()
+
+
+def _warn_of_missing_locks(device: int, marker: Path) -> None:
+    """Says once for a file system, whose device number is given, what stands for its locks."""
+    if device not in _SYSTEMS_WITHOUT_LOCKS:
+        _SYSTEMS_WITHOUT_LOCKS.add(device)
+        line = f"{marker.parent} is on a file system without locks; {marker.name} is used instead"
+        advice = "remove it if a command that was killed on another machine has left it there"
+        print(f"lmdiag: warning: {line}: {advice}", file=sys.stderr, flush=True)

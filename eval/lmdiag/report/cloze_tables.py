@@ -1,0 +1,206 @@
+"""What is shown of cloze norms beside what models expect: tables, the chart, and items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import altair as alt
+from pandas import DataFrame
+
+from lmdiag.measures import MeasureName
+from lmdiag.measures.scores import without_differences
+from lmdiag.report import numbers
+from lmdiag.report.charts import Plot, drawing
+from lmdiag.report.charts.items import FLOOR, axis_of
+from lmdiag.report.comparisons import comparison_grids, notes
+from lmdiag.report.findings import cloze_findings
+from lmdiag.report.grid import Grid, GridRow, cell_of, figure_grid, text_grid
+from lmdiag.report.labels import difference_title
+from lmdiag.report.output import Deferred, Fact, ItemList, Output, Section
+from lmdiag.results import cited_signature
+from lmdiag.studies.cloze_norms import ClozeNorms, is_on_one_scale
+from lmdiag.studies.comparison import not_compared, unlike_first
+from lmdiag.text import plain_response, visible
+
+_MOST_ITEMS = 300
+_MOST_MARKS = 4_000
+_MOST_WORDS = 10
+_MOST_LISTED = 5
+"""Items of a page, marks of a chart, words of a list of an item, and of a table of words."""
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def model_grid(norms: ClozeNorms) -> Grid:
+    """Returns a row of figures per model; of models of both kinds those on one scale."""
+    results = [run.results for run in norms.runs]
+    ((task, diagnostic),) = ((task, results[0].diagnostic(task)) for task in results[0].tasks)
+    measures: Sequence[str] = diagnostic.tables[0].measures
+    if unlike_first(norms.runs):
+        measures = [name for name in measures if is_on_one_scale(name)]
+    rows = []
+    for model, of in zip(norms.models, results, strict=True):
+        cells = [cell_of(of.measure(task, "none", name)) for name in measures]
+        rows.append(GridRow((visible(model),), 0, tuple(cells)))
+    headings = []
+    for name in measures:
+        figures = [of.measure(task, "none", name) for of in results]
+        is_percent = any(figure and figure.is_percent for figure in figures)
+        headings.append(MeasureName.of(name).label + ", %" * is_percent)
+    return figure_grid("People and models", ("model",), headings, rows)
+
+
+def pair_grids(norms: ClozeNorms) -> Iterator[Grid]:
+    """Yields the first model against each other one: a row per measure."""
+    base, *others = norms.models
+    for number, other in enumerate(others, start=1):
+        compared = [x for x in norms.comparisons if x.number == number]
+        for grid in comparison_grids(compared, visible(base), visible(other)):
+            yield grid._replace(title=f"{difference_title(base, other)}, over the same items")
+
+
+def word_grids(norms: ClozeNorms, model: str) -> Iterator[Grid]:
+    """Yields the words of people that a model ranks lowest, and its words that nobody said."""
+    lists = {
+        "words that people say and the model ranks lowest": norms.missed(model),
+        "top words that nobody said": norms.unsaid(model),
+    }
+    for title, words in lists.items():
+        rows = []
+        for word in words.head(_MOST_LISTED).to_dict("records"):
+            cells = {"item": visible(str(word["item"]))}
+            if "cloze" in word:
+                cells["cloze"] = numbers.probability(word["cloze"])
+            rows.append(((word["word"],), cells | {"p": numbers.probability(word["probability"])}))
+        if rows:
+            yield text_grid(f"{visible(model)}: {title}", ("word",), rows, ("item",))
+
+
+def how_measured(norms: ClozeNorms) -> Iterator[str]:
+    """Yields how the figures of models were computed."""
+    margin = "t"
+    if not unlike_first(norms.runs):
+        yield (
+            "mass: probability of all words that people gave; divergence: bits that a response "
+            "costs beyond the entropy of the responses"
+        )
+        yield "pooled Spearman: words of an item depend on each other, so there is no interval"
+        margin = "t, for mass on the logit of the mean"
+    yield "Spearman: over the words of an item, at least three"
+    yield f"95% intervals over items: {margin}, from 8 items on; Wilson's for top word agrees"
+    yield from not_compared(norms.runs)
+
+
+def cloze_output(norms: ClozeNorms) -> Output:
+    """Returns what is shown of cloze norms: models, items, differences, words and the chart."""
+    facts = [f"{norms.n_items:,} items · {', '.join(map(visible, norms.models))}"]
+    cited = [*dict.fromkeys(cited_signature(run.results.signature) for run in norms.runs)]
+    sections = [
+        Section(
+            "People and models", [model_grid(norms)], [*how_measured(norms)], signatures=cited,
+            lists=Deferred(lambda: [_item_list(norms)]),
+        )
+    ]  # fmt: skip
+    if len(norms.runs) > 1:
+        grids = [*pair_grids(norms)]
+        sections.append(Section("Differences", grids, notes(norms.comparisons)))
+    words = [grid for model in norms.models for grid in word_grids(norms, model)]
+    plots = Deferred(lambda: cloze_plots(norms))
+    sections.append(Section("Words", words, norms.notes, plots=plots))
+    return Output(
+        kind="cloze norms", title="What people say and what models expect",
+        facts=[Fact(visible(norms.name), facts)], sections=sections,
+        findings=cloze_findings(norms),
+        frame=lambda: norms.words, document=norms.to_json,
+    )  # fmt: skip
+
+
+# ---- charts -------------------------------------------------------------------------------------
+
+
+def cloze_plots(norms: ClozeNorms) -> list[Plot]:
+    """Returns the chart of cloze against probability, with a mark per model and word."""
+    words = norms.words[norms.words["cloze"] > 0].dropna(subset="probability")
+    caption = "Probability of each word against its share of the responses, on logarithmic axes."
+    if len(words) > _MOST_MARKS:
+        caption += f" A random sample of {_MOST_MARKS:,} of {len(words):,} words."
+        words = words.sample(_MOST_MARKS, random_state=0).sort_index()
+    columns = {"cloze": words["cloze"], "probability": words["probability"], "rank": words["rank"]}
+    table = DataFrame(columns).assign(
+        item=[_anchor(item) for item in words["item"]],
+        **{name: words[name].map(visible) for name in ("context", "word", "model")},
+    )
+    names = [*map(visible, norms.models)]
+    axes = {
+        "x": axis_of("x", "cloze", "share of people's responses", table["cloze"], False),
+        "y": axis_of("y", "probability", "model's probability", table["probability"], False),
+    }
+    low = max(axis["scale"]["domain"][0] for axis in axes.values())
+    ends = DataFrame({"cloze": [low, 1.0], "probability": [low, 1.0]})
+    line = alt.Chart(drawing.inline(ends)).mark_line(color=drawing.MUTED, strokeWidth=1)
+    looks = drawing.series("model", names, color=drawing.COLORS, shape=drawing.SHAPES)
+    tooltips = drawing.tooltip(table, ["item", "context", "word", "cloze", "probability", "rank"])
+    marks = alt.Chart(name="items").mark_point(size=42, strokeWidth=1.3, cursor="pointer")
+    layers = line.encode(**axes), marks.encode(**axes, **looks, tooltip=tooltips)
+    chart = drawing.layered(table, *layers, height=300)
+    caption += " On the line both are equal."
+    if n_below := int((words["probability"] < FLOOR).sum()):
+        caption += f" {n_below:,} words with p < {FLOOR:g} stand on the floor."
+    return [Plot("cloze-norms", "cloze", caption, chart)]
+
+
+# ---- the page -----------------------------------------------------------------------------------
+
+
+def _anchor(item: object) -> str:
+    return f"item-{visible(str(item))}"
+
+
+def listed_items(norms: ClozeNorms) -> list[dict[str, Any]]:
+    """Returns the items of a page, from the largest mean divergence on; undefined ones last.
+
+    Of models whose divergences are not on one scale they have the order of the data. `people` and
+    `models` have the most frequent and the most probable words, each with its share and whether
+    both have it.
+    """
+    places = norms.items.drop_duplicates("item").set_index("item")
+    divergence = norms.items.pivot(index="item", columns="model", values="divergence")
+    order = places.index
+    if not unlike_first(norms.runs):
+        means = divergence.mean(axis=1)[order]
+        order = means.sort_values(ascending=False, kind="stable").index
+    (rows,) = norms.runs[0].stimuli.values()
+    columns = {name: rows.columns()[name] for name in ("item", "target", "cloze")}
+    people = dict(tuple(DataFrame(columns).rename(columns={"target": "word"}).groupby("item")))
+    tops = dict(tuple(norms.top_words.groupby(["item", "model"])))
+    items = []
+    for item in order[:_MOST_ITEMS]:
+        lists = [tops.get((item, model), norms.top_words[:0]) for model in norms.models]
+        shared = {_plain(word) for of in lists for word in of["word"][of["is_said"]]}
+        is_said = [_plain(word) in shared for word in people[item]["word"]]
+        said = people[item].assign(is_said=is_said)
+        items.append({
+            "anchor": _anchor(item), "label": item,
+            **places.loc[item, ["context", "right_context"]],
+            "divergences": divergence.loc[item, norms.models].tolist(),
+            "people": _bars(said, "cloze"), "models": [_bars(of, "probability") for of in lists],
+        })  # fmt: skip
+    return items
+
+
+def _plain(word: str) -> str:
+    return without_differences(plain_response(word))
+
+
+def _bars(words: DataFrame, column: str) -> list[tuple[Any, ...]]:
+    """The first words of a list: word, share, whether people and a model have it."""
+    return [*words[["word", column, "is_said"]][:_MOST_WORDS].itertuples(index=False, name=None)]
+
+
+def _item_list(norms: ClozeNorms) -> ItemList:
+    """The items as the page lists them."""
+    shown = [] if unlike_first(norms.runs) else norms.models
+    content = {"listed": listed_items(norms), "models": norms.models, "n_items": norms.n_items}
+    return ItemList("cloze_list", content | {"measured": shown})

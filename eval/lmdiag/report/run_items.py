@@ -1,0 +1,381 @@
+"""The items of a run as pages and charts show them: its table of items, by what is compared.
+
+The rows are those of `lmdiag.results.item_rows.item_rows`, the table that `lmdiag items` writes,
+with their top words. A contrast of rows, an item of a suite, or a row that is not compared is an
+item.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from pandas import DataFrame, Series
+
+from lmdiag.measures import fold_word
+from lmdiag.measures.scores import number_text
+from lmdiag.report import numbers
+from lmdiag.report.labels import run_labels
+from lmdiag.results.item_rows import Per, item_rows, measure_columns, part_rows
+from lmdiag.stimuli.perturbations import NONE
+from lmdiag.text import suggest
+from lmdiag.types import GAP_SPACES, BadInput, Fold, Query
+
+if TYPE_CHECKING:
+    from lmdiag.asking.protocol import Predictions
+    from lmdiag.measures import Columns, Scores
+    from lmdiag.results import Run
+    from lmdiag.stimuli import Stimuli
+
+_SHOWN_OTHERWISE = ("accuracy", "sensitivity", "suite_accuracy", "surprisal", "rank")
+"""Measures of which the list of items shows what they are computed from."""
+
+MAX_LISTED = 600
+"""Number of contrasts of a task that a page lists in full; of more it shows a sample."""
+
+TopWord = tuple[str, float | None, bool]
+"""A word at a blank, its probability if it is known, and whether it is expected."""
+
+Prediction = tuple[str, bool | None]
+"""A formula of a suite, and whether it holds for an item; None if this is not known."""
+
+
+@dataclass(frozen=True)
+class RunItems:
+    """The items of a task in one setting of a run.
+
+    Attributes:
+        asks: "word" for words at blanks, "choice" for options, "sentence" for whole sentences.
+        rows: a row of the data each, those of an item together and its good one first; the index is
+            the position in the data. Columns: `item` (id of what it belongs to), `id`, `context`,
+            `right_context`, `target` and `condition` of the data; `sentence` (with its blank);
+            `good` (None where rows are not compared); `label` (good, bad, or the condition);
+            `expected` (words); `surprisal` (bits), `probability`, `rank` and `n_tokens`; `value`
+            (what rows are compared by: probability or share, of sentences -surprisal); `top` (most
+            probable words: word, probability or None, whether it is expected); `place` (of the
+            first expected word among them, from 1).
+        outcomes: an item each, by id. Columns: `is_compared`; `good` (value of the good row);
+            `difference` (`good` minus the value of the most probable bad row; NaN where a value is
+            unknown); `good_row` and `bad_row` (of these two, in `rows`); `prefers_good`, and
+            `by_threshold` for the same by more than the threshold of the run (1, 0, or NaN where
+            not known); `surprisal` (of its first row); `predictions` of suites (formula, and
+            whether it holds, None if unknown); `held` (share of the predictions that hold); `order`
+            (where it stands between the worst and the best: `held`, `difference`, or the value of
+            its row).
+        levels: an item each, by id; a column per break-down.
+        measures: an item each, by id; a column per further measure, of several rows for the first.
+        stimuli, predictions: what the rows are of.
+    """
+
+    asks: str
+    rows: DataFrame
+    outcomes: DataFrame
+    levels: DataFrame
+    measures: DataFrame
+    stimuli: Stimuli
+    predictions: Predictions
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether items are contrasts, and not single rows."""
+        return bool(self.outcomes["is_compared"].any())
+
+    @property
+    def has_predictions(self) -> bool:
+        """Whether items are those of suites with predictions."""
+        return bool(self.outcomes["predictions"].map(len).any())
+
+    @property
+    def n_parts(self) -> int:
+        """Number of words or regions of all sentences."""
+        if self.asks != "sentence":
+            return 0
+        return sum(map(len, filter(None, self.stimuli.regions or self.predictions.words)))
+
+    def of_items(self, names: Collection[str]) -> RunItems:
+        """Returns some of the items."""
+        return replace(
+            self,
+            rows=self.rows[self.rows["item"].isin(names)],
+            outcomes=self.outcomes[self.outcomes.index.isin(names)],
+            levels=self.levels[self.levels.index.isin(names)],
+            measures=self.measures[self.measures.index.isin(names)],
+        )
+
+    def parts(self) -> DataFrame:
+        """Returns the words of sentences, or their regions.
+
+        Columns: `row`, `start` (characters), `text`, `surprisal` (bits, NaN without a probability
+        and for an empty region), `name` (number and name of a region, "" of a word), and `shade` of
+        its cell, 0 to 8: a step is 2 bits of a word, or 4 bits of a region.
+        """
+        has_regions = self.stimuli.regions is not None
+        per: Per = "region" if has_regions else "word"
+        table = part_rows(self.stimuli, self.predictions, per, self.rows.index)
+        names = table["number"].astype(str) + " " + table["name"]
+        bits = table["surprisal"].fillna(0.0)
+        return table[["row", "start", "text", "surprisal"]].assign(
+            name=names.str.rstrip() if has_regions else "",
+            shade=(bits / (4 if has_regions else 2)).clip(upper=8).astype(int),
+        )
+
+    def level(self, by: str) -> Series[Any]:
+        """Returns the level of each item in a break-down, "" where it has none."""
+        levels = self.levels.get(by, Series("", self.outcomes.index))
+        return levels.fillna("")
+
+    def answer(self, row: Any) -> list[str]:
+        """Returns the top words of a row, the parts of a sentence with surprisals, or the share."""
+        if self.asks == "choice":
+            return [numbers.probability(row.probability)]
+        if self.asks == "word":
+            return [word for word, *_ in row.top]
+        parts = replace(self, rows=self.rows.loc[[row.Index]]).parts()
+        return [f"{part.text} {numbers.bits(part.surprisal)}" for part in parts.itertuples()]
+
+
+def records(table: DataFrame) -> list[Any]:
+    """Returns rows as named tuples, the index as `Index`; None stands for what is not known."""
+    known = table.astype(object).where(table.notna(), None)
+    return [*known.itertuples(name="Record")]
+
+
+def verdict(outcome: Any, asks: str) -> tuple[str, str]:
+    """Returns the kind of an outcome, and the outcome in words.
+
+    The kind is `right`, `narrow` (good preferred, but not by the threshold; some predictions hold,
+    but not all), `wrong`, `unknown`, or `plain` where nothing is compared.
+
+    Args:
+        outcome: a row of `RunItems.outcomes`, see `records`.
+        asks: see `RunItems`.
+    """
+    if outcome.predictions:
+        return _verdict_on_predictions(outcome)
+    if not outcome.is_compared:
+        bits = outcome.surprisal
+        digits = 1 if asks == "sentence" else 2
+        return "plain", "unscorable" if bits is None else f"{bits:.{digits}f} bits"
+    gap = outcome.difference
+    if outcome.prefers_good is None or gap is None:
+        return "unknown", "cannot be compared"
+    size = numbers.probability(abs(gap))
+    if asks == "sentence":
+        size = f"{numbers.bits(abs(gap))} bits"
+    if not outcome.prefers_good:
+        return "wrong", f"bad preferred by {size}" if gap else "neither preferred"
+    if outcome.by_threshold == 0:
+        return "narrow", f"good preferred by only {size}"
+    return "right", f"good preferred by {size}"
+
+
+def _verdict_on_predictions(outcome: Any) -> tuple[str, str]:
+    n = len(outcome.predictions)
+    held = outcome.held
+    if held is None:
+        return "unknown", "cannot be evaluated"
+    kind = "right" if held == 1 else "narrow" if held else "wrong"
+    if n == 1:
+        return kind, f"prediction {'holds' if held else 'does not hold'}"
+    return kind, f"{round(held * n)} of {n} predictions hold"
+
+
+# ---- from runs -----------------------------------------------------------------------------------
+
+
+def items(run: Run, task: str, setting: str = NONE) -> RunItems:
+    """Returns the items of a task in the order of the data, with the contexts of a setting."""
+    stimuli = run.asked(task, setting)
+    predictions = run.predictions[task][setting, 0]
+    scores = run.scores_of(task, setting)
+    asks = "choice" if any(predictions.labels) else stimuli.diagnostic.asks
+    rows = _rows(stimuli, predictions, asks, run.results.model.word_folds)
+    first = rows.drop_duplicates("item")["item"]
+    levels = DataFrame(stimuli.diagnostic.levels(stimuli.columns()), rows.index)
+    measured = DataFrame(dict(measure_columns(stimuli, scores)), rows.index)
+    measured = measured.groupby(rows["item"], sort=False).first()
+    threshold = number_text(run.results.protocol.threshold)
+    sensitivity = [measured.get(name) for name in ("sensitivity", f"sensitivity@{threshold}")]
+    further = [name for name in measured if name.partition("@")[0] not in _SHOWN_OTHERWISE]
+    predicted = _predictions(stimuli, first, scores.get("prediction_accuracy"))
+    order = rows["item"].map({item: i for i, item in enumerate(first)})
+    is_good = rows["good"].eq(True)
+    rows = rows.iloc[np.lexsort((~is_good, order))]
+    return RunItems(
+        asks=asks, rows=rows, outcomes=outcomes_of(rows, predicted, *sensitivity),
+        levels=levels.loc[first.index].set_axis(first), measures=measured[further],
+        stimuli=stimuli, predictions=predictions,
+    )  # fmt: skip
+
+
+def _rows(
+    stimuli: Stimuli, predictions: Predictions, asks: str, folds: Collection[Fold]
+) -> DataFrame:
+    """The columns of `RunItems.rows`, in the order of the data."""
+    table = item_rows(stimuli, predictions, {}, "sentence")
+    columns = stimuli.columns()
+    n = len(table)
+    has_blanks = stimuli.asks_words
+    texts = {name: columns.get(name, [""] * n) for name in ("right_context", "target", "condition")}
+    expected = columns["expected"] if asks == "word" else [()] * n
+    tops = [list[TopWord]()] * n
+    if asks == "word":
+        words = zip(predictions.top_words, predictions.top_log_probs, expected, strict=True)
+        tops = [top_words(*of_row, folds) for of_row in words]
+    good = Series(columns.get("good"), table.index, object)
+    conditions = Series(texts["condition"], table.index, object).replace("", "sentence")
+    is_sentence = asks == "sentence"
+    item_column = "item" if stimuli.diagnostic.has_regions else "contrast"
+    return DataFrame(texts, table.index).assign(
+        item=columns.get(item_column, columns["id"]),
+        id=columns["id"],
+        context=columns["context" if has_blanks else "sentence"],
+        sentence=_with_blanks(columns) if has_blanks else columns["sentence"],
+        good=good,
+        label=good.map({True: "good", False: "bad"}).fillna(conditions),
+        expected=Series(expected, table.index, object),
+        surprisal=table["surprisal"],
+        probability=table["probability"],
+        rank=Series(predictions.rank if asks == "word" else None, table.index, object),
+        n_tokens=Series(predictions.n_tokens if is_sentence else None, table.index, object),
+        value=-table["surprisal"] if is_sentence else table["probability"],
+        top=Series(tops, table.index, object),
+        place=Series([place_of_expected(top) for top in tops], table.index, object),
+    )
+
+
+def _with_blanks(columns: Columns) -> list[str]:
+    """The contexts with their blanks."""
+    spaces = columns.get("gap_spaces", [""] * len(columns["id"]))
+    texts = []
+    for context, after, target, gap in zip(
+        columns["context"], columns["right_context"], columns["target"], spaces, strict=True
+    ):
+        before, after = Query(context, after, *GAP_SPACES[gap]).around(target)
+        texts.append(f"{before}____{after}")
+    return texts
+
+
+def top_words(
+    words: Sequence[str] | None,
+    log_probs: Sequence[float] | None,
+    expected: Sequence[str],
+    folds: Collection[Fold] = (),
+) -> list[TopWord]:
+    """Returns the most probable words: word, probability if known, whether it is expected.
+
+    `folds` are differences between words that do not count, see `lmdiag.measures.fold_word`.
+    """
+    words = words or ()
+    matches = {fold_word(word, folds) for word in expected}
+    known: Sequence[float | None] = log_probs or [None] * len(words)
+    return [
+        (word, None if nats is None else math.exp(nats), fold_word(word, folds) in matches)
+        for word, nats in zip(words, known, strict=True)
+    ]
+
+
+def place_of_expected(top: Sequence[TopWord]) -> int | None:
+    """Returns the place of the first expected word, from 1; None where there is none."""
+    return next((i for i, (_, _, is_expected) in enumerate(top, start=1) if is_expected), None)
+
+
+def _predictions(
+    stimuli: Stimuli, first: Series[Any], scores: Scores | None
+) -> dict[str, list[Prediction]]:
+    """The predictions of each item of a suite; `first` has the item of its first row."""
+    formulas = stimuli.columns().get("formulas")
+    if formulas is None:
+        return {}
+    holds: dict[str, bool] = {}
+    if scores is not None:
+        holds = dict(zip(scores.items.tolist(), (scores.values == 1).tolist(), strict=True))
+    return {
+        item: [
+            (formula, holds.get(f"{item}/{number}"))
+            for number, formula in enumerate(formulas[row], start=1)
+        ]
+        for row, item in first.items()
+    }
+
+
+def outcomes_of(
+    rows: DataFrame,
+    predictions: Mapping[str, Sequence[Prediction]],
+    prefers_good: Series[float] | None,
+    by_threshold: Series[float] | None,
+) -> DataFrame:
+    """Returns the outcomes of items, see `RunItems.outcomes`; `prefers_good` is by item."""
+    rows = rows.assign(row=rows.index)
+    good = rows[rows["good"].eq(True)].drop_duplicates("item").set_index("item")
+    bad = rows[rows["good"].eq(False)]
+    bad = bad.sort_values("value", ascending=False, kind="stable", na_position="first")
+    bad = bad.drop_duplicates("item").set_index("item")
+    first = rows.drop_duplicates("item").set_index("item")
+    undefined = Series(math.nan, first.index)
+    outcomes = DataFrame({
+        "is_compared": first["good"].notna(),
+        "surprisal": first["surprisal"],
+        "good": good["value"].reindex(first.index),
+        "difference": (good["value"] - bad["value"]).reindex(first.index),
+        "good_row": good["row"].reindex(first.index),
+        "bad_row": bad["row"].reindex(first.index),
+        "prefers_good": undefined if prefers_good is None else prefers_good.reindex(first.index),
+        "by_threshold": undefined if by_threshold is None else by_threshold.reindex(first.index),
+        "predictions": Series([predictions.get(x, []) for x in first.index], first.index, object),
+    })  # fmt: skip
+    held = outcomes["predictions"].map(_held)
+    order = outcomes["difference"].where(outcomes["is_compared"], first["value"])
+    has_predictions = outcomes["predictions"].map(bool)
+    return outcomes.assign(held=held, order=order.mask(has_predictions, held))
+
+
+def _held(predictions: Sequence[Prediction]) -> float:
+    """Share of the predictions that hold; NaN where one is not known or there are none."""
+    holds = [holds for _, holds in predictions]
+    return sum(map(bool, holds)) / len(holds) if holds and None not in holds else math.nan
+
+
+# ---- chosen by users -----------------------------------------------------------------------------
+
+
+class Answers(NamedTuple):
+    """What models answered to a sentence: name of each model -> its answer, see `answer`."""
+
+    sentence: str
+    is_whole: bool
+    of_models: dict[str, list[str]]
+
+
+def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Answers]:
+    """Returns the distinct contexts of chosen items, in the order in which they were named.
+
+    The ids are those of rows (`neg136-simp-4-TA`) or of contrasts (`role88-68`).
+
+    Raises:
+        BadInput: no run has an item of that name.
+    """
+    models = run_labels([run.results for run in runs])
+    tables = [
+        (model, items(run, task))
+        for model, run in zip(models, runs, strict=True)
+        for task in run.stimuli
+    ]
+    chosen: dict[str, Answers] = {}
+    for name in ids:
+        is_known = False
+        for model, table in tables:
+            rows = table.rows[(table.rows[["item", "id"]] == name).any(axis=1)]
+            for row in records(rows):
+                is_known = True
+                new = Answers(row.sentence, table.asks == "sentence", {})
+                answers = chosen.setdefault(row.sentence, new)
+                answers.of_models[model] = table.answer(row)
+        if not is_known:
+            known = [x for _, table in tables for x in (*table.outcomes.index, *table.rows["id"])]
+            where = f"{suggest(name, known)} in {' or '.join(str(run.path) for run in runs)}"
+            raise BadInput(f"no item {name!r}{where}: its ids are in predictions.parquet")
+    return [*chosen.values()]

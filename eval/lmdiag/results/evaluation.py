@@ -1,0 +1,347 @@
+"""From rows and predictions to figures: the only way, for runs, `score` and the metric."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmdiag import measures
+from lmdiag.asking.protocol import Predictions, Protocol
+from lmdiag.presentable import Presentable
+from lmdiag.results import Figure, Run, SettingResults, UnscoredWord, of_setting, signature
+from lmdiag.results.figures import figures
+from lmdiag.results.item_scores import MeasureScores, estimate_of, item_scores
+from lmdiag.results.model_labels import model_label
+from lmdiag.results.predictions import ids
+from lmdiag.stimuli.perturbations import is_shuffled
+from lmdiag.text import suggest, truncated
+from lmdiag.types import BadInput, Fold, Kind, WordSpan, WordState
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from lmdiag.diagnostics import Diagnostic
+    from lmdiag.measures import Columns, Scores
+    from lmdiag.stimuli import Stimuli
+
+_AVERAGED = ("value", "ci_low", "ci_high", "chance")
+"""Fields of the figure of a shuffled setting that are means over its shuffles."""
+
+
+def evaluate(
+    stimuli: Stimuli,
+    predictions: Sequence[Predictions],
+    protocol: Protocol,
+    folds: Collection[Fold] = (),
+    kind: Kind = "masked",
+    scores: Sequence[MeasureScores] = (),
+) -> SettingResults:
+    """Returns the figures of one task in one setting, with the signature of these rows.
+
+    Undefined is None. A shuffled setting has means over its shuffles, with `sd` and `runs`.
+
+    Args:
+        stimuli: the rows, unperturbed.
+        predictions: in the order of the rows; one for each shuffle of a shuffled setting.
+        protocol, folds, kind: see `item_scores`.
+        scores: of these predictions, where they are known.
+    """
+    scores = scores or [item_scores(stimuli, part, protocol, folds, kind) for part in predictions]
+    figures = [
+        {name: _figure(measure, stimuli.diagnostic) for name, measure in shuffle.items()}
+        for shuffle in scores
+    ]
+    measures = figures[0]
+    if is_shuffled(stimuli.task, predictions[0].perturbation):
+        measures = {name: _mean([x[name] for x in figures if name in x]) for name in measures}
+    number = min(part.run for part in predictions)  # 0 but for a single shuffle
+    first_words = [words[0] for part in predictions for words in part.words if words]
+    return SettingResults(
+        measures,
+        _unscored(stimuli.columns(), predictions, "unscorable"),
+        signature(protocol, stimuli.fingerprint, run=number, asks_words=stimuli.asks_words),
+        censored=_unscored(stimuli.columns(), predictions, "censored"),
+        shared_tokens=_sharing_tokens(stimuli.columns(), predictions),
+        without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
+        first_word_contrasts=_first_word_contrasts(stimuli.columns(), predictions[0]),
+        equal_contrasts=max((x.equal for shuffle in scores for x in shuffle.values()), default=0),
+        not_computed=_not_computed(stimuli, predictions[0], protocol, scores[0]),
+    )
+
+
+def _figure(scores: Scores, diagnostic: Diagnostic) -> Figure:
+    """Returns the figure of a measure with its break-downs, their levels in order."""
+    estimate = asdict(estimate_of(scores, diagnostic))
+    has_chance = scores.chance is not None and len(scores.chance)
+    by = {
+        column: {
+            level: _figure(scores.at(column, level), diagnostic)
+            for level in diagnostic.levels_in_order(column, levels)
+        }
+        for column, levels in scores.levels.items()
+    }
+    return Figure(
+        **{name: None if np.isnan(value) else value for name, value in estimate.items()},
+        chance=float(np.mean(scores.chance)) if has_chance else None,  # type: ignore[arg-type]
+        not_defined=scores.not_defined or None,
+        statistic=scores.statistic,
+        by=by,
+    )
+
+
+def _mean(shuffles: Sequence[Figure]) -> Figure:
+    """The figure of a shuffled setting: means over its shuffles, with standard deviation.
+
+    The bounds are means of the bounds: the interval over items of a typical shuffle; `sd`
+    (population) is how far the order of the words changes the figure. n is that of a shuffle.
+    """
+    means: dict[str, Any] = {}
+    for field in _AVERAGED:
+        values = [figure[field] for figure in shuffles]
+        means[field] = None if None in values else statistics.fmean(values)
+    if means["value"] is not None:
+        means["sd"] = statistics.pstdev(figure["value"] for figure in shuffles)
+    means["n"] = min(figure.n or 0 for figure in shuffles)
+    means["by"] = {
+        by: {level: _mean([x for y in shuffles if (x := y.at(by, level))]) for level in levels}
+        for by, levels in shuffles[0].by.items()
+    }
+    return replace(shuffles[0], **means, runs=len(shuffles), not_defined=None)
+
+
+def chosen_measures(asked: Sequence[str], available: Iterable[str]) -> list[str]:
+    """Returns the measures that some names stand for, in their own order.
+
+    `accuracy` stands for every `accuracy@k`, and `sensitivity`, which is a measure itself, for this
+    one alone. `BadInput` if a name stands for no measure.
+    """
+    names = list(available)
+    chosen: set[str] = set()
+    for name in asked:
+        matches = {name} & {*names} or {known for known in names if known.startswith(f"{name}@")}
+        if not matches:
+            choices = f"{suggest(name, names)}: choose from {', '.join(names)}"
+            raise BadInput(f"there is no measure {name}{choices}")
+        chosen |= matches
+    return [name for name in names if name in chosen]
+
+
+def evaluate_complete(
+    stimuli: Stimuli,
+    runs: Sequence[Predictions],
+    protocol: Protocol,
+    folds: Collection[Fold],
+    kind: Kind,
+    *,
+    missing: Sequence[str],
+    asked: Sequence[str],
+    where: object,
+) -> SettingResults:
+    """Returns the figures of the measures that need no missing prediction; see `evaluate`.
+
+    Args:
+        missing: ids of the rows that have no prediction.
+        asked: see `chosen_measures`; all if empty. `BadInput` if one cannot be computed, or none.
+        where: names the predictions in messages.
+    """
+    measured = evaluate(stimuli, runs, protocol, folds, kind)
+    reasons = [*measured.not_computed]
+    names = [*measured.measures]
+    incomplete = set[str]()
+    if missing or asked:
+        n_all = _n_items(stimuli, (), protocol, kind)
+        n_present = _n_items(stimuli, missing, protocol, kind)
+        incomplete = {name for name, n in n_all.items() if n > n_present.get(name, 0)}
+        names = [*dict.fromkeys([*n_all, *names])]
+    if incomplete:
+        needing = ", ".join(name for name in names if name in incomplete)
+        reasons.insert(0, f"{needing}: {ids(missing)} missing, and they need these rows")
+    wanted = chosen_measures(asked, names) if asked else names
+    complete = {
+        name: figure
+        for name, figure in measured.measures.items()
+        if name in wanted and name not in incomplete
+    }
+    lacking = [name for name in wanted if name not in complete]
+    if (asked and lacking) or all(map(measures.is_human, complete)):
+        what = f"{', '.join(lacking)} cannot" if asked else "no measure can"
+        raise BadInput(f"{where}: {what} be computed: {'; '.join(reasons)}")
+    unscorable = [word for word in measured.unscorable if word.id not in missing]
+    reasons = [] if asked else reasons
+    return replace(measured, measures=complete, unscorable=unscorable, not_computed=reasons)
+
+
+def _n_items(
+    stimuli: Stimuli, missing: Collection[str], protocol: Protocol, kind: Kind
+) -> dict[str, int]:
+    """Measure -> its number of items, if every row but the missing ones has a prediction."""
+    rows = stimuli.columns()
+    regions = rows["regions"] if stimuli.diagnostic.has_regions else []
+    spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
+    present = [None if row in missing else 1 for row in rows["id"]]
+    predictions = Predictions(
+        id=list(rows["id"]), log_prob=[is_present and -20.0 for is_present in present],
+        rank=present, n_tokens=present,
+        top_words=[["-"] * protocol.top if x else None for x in present],
+        top_log_probs=[None] * len(present),
+        words=[words if x else None for x, words in zip(present, spans, strict=False)],
+    )  # fmt: skip
+    scores = item_scores(stimuli, predictions, protocol, kind=kind)
+    return {name: len(measure.items) for name, measure in scores.items()}
+
+
+def _unscored(
+    rows: Columns, predictions: Sequence[Predictions], state: WordState
+) -> list[UnscoredWord]:
+    """The rows whose word is in a state without a log-probability, each once.
+
+    Of a sentence, the words are named that the tokenizer cannot represent, or its beginning.
+    Predictions with neither a log-probability nor a number of tokens say nothing of any word.
+    """
+    scored = [part for part in predictions if {*part.log_prob, *part.n_tokens} - {None}]
+    unscored = []
+    for i in sorted({i for part in scored for i in range(len(part.id)) if part.state(i) == state}):
+        name = rows["target" if "target" in rows else "sentence"][i]
+        if "target" not in rows:
+            spans = [span for part in scored if part.words for span in part.words[i] or ()]
+            lost = [span for span in spans if span.log_prob is None and not span.n_tokens]
+            words = dict.fromkeys(name[span.start : span.end] for span in lost)
+            name = truncated(", ".join(words) or name)
+        unscored.append(UnscoredWord(rows["id"][i], name))
+    return unscored
+
+
+def _sharing_tokens(rows: Columns, predictions: Sequence[Predictions]) -> list[UnscoredWord]:
+    """The words of sentences without a token of their own; see `words_sharing_tokens`."""
+    first = predictions[0]  # all shuffles have the same sentences
+    return [
+        UnscoredWord(rows["id"][row], truncated(words))
+        for row, spans in enumerate(first.words)
+        for words in measures.words_sharing_tokens(rows["sentence"][row], spans or ())
+    ]
+
+
+def _first_word_contrasts(rows: Columns, predictions: Predictions) -> int:
+    """The contrasts whose sentences differ in first words that have no probability."""
+    if "contrast" not in rows:
+        return 0
+    first_words: dict[str, set[str]] = {}
+    for row, words in enumerate(predictions.words):
+        if words and words[0].log_prob is None and words[0].n_tokens:
+            first = rows["sentence"][row][words[0].start : words[0].end]
+            first_words.setdefault(rows["contrast"][row], set()).add(first)
+    return sum(len(different) > 1 for different in first_words.values())
+
+
+def _not_computed(
+    stimuli: Stimuli, predictions: Predictions, protocol: Protocol, scores: Mapping[str, Scores]
+) -> list[str]:
+    """A line for each measure that rows and predictions do not allow to compute, and why."""
+    if predictions.labels:  # choices have no other measures
+        return []
+    has_words = stimuli.diagnostic.asks == "word"
+    has_regions = stimuli.diagnostic.has_regions
+    has_verbs = stimuli.diagnostic.has_verbs
+    is_compared = stimuli.compared
+    columns = ("log_prob", "n_tokens", "top_words")
+    lacks = {name for name in columns if not any(x is not None for x in getattr(predictions, name))}
+    ranks = zip(predictions.log_prob, predictions.rank, strict=True)
+    n_unranked = sum(p is not None and rank is None for p, rank in ranks)
+    suites = scores.get("prediction_accuracy")
+    n_left_out = len(suites.left_out) if suites else 0
+    n_items = n_left_out + len(suites.items) if suites else 0
+    too_short = beyond_lists(stimuli.columns(), predictions, protocol.k) if has_words else []
+    reasons = {
+        "sensitivity: the rows have no columns good and contrast, so no rows are compared": (
+            not is_compared and not has_regions
+        ),
+        "all measures of probabilities: the predictions have no log_prob": "log_prob" in lacks,
+        "sensitivity_mean: the predictions have no n_tokens": (
+            not has_words and is_compared and "n_tokens" in lacks
+        ),
+        "formulas on regions: the predictions have no words, which `lmdiag run` has": (
+            has_regions and not any(predictions.words)
+        ),
+        f"prediction_accuracy: {n_left_out} of {n_items} predictions on items read a region "
+        "without a probability": n_left_out > 0,
+        f"rank: {n_unranked} of {len(predictions.id)} words have none; in unit word and on a "
+        "server, only words of the top list have one": (
+            has_words and not is_compared and n_unranked > 0
+        ),
+        "all measures of the top words: the predictions have no top_words": (
+            has_words and "top_words" in lacks
+        ),
+        **dict.fromkeys(too_short, True),
+        "tse: the predictions have no n_tokens": has_verbs and "n_tokens" in lacks,
+        "ew and mw: they need the whole distribution, which only a local run has": (
+            has_verbs and not any(predictions.agreement)
+        ),
+    }
+    return [line for line, applies in reasons.items() if applies]
+
+
+def beyond_lists(rows: Columns, predictions: Predictions, k: Sequence[int]) -> list[str]:
+    """Returns a line for the accuracy@k that the lists of top words are too short for, if any."""
+    given = [(predictions.top_words[row], row) for row in measures.with_expected(rows)]
+    lengths = [(len(words), row) for words, row in given if words is not None]
+    n, row = min(lengths, default=(max(k), 0))
+    names = ", ".join(f"accuracy@{rank}" for rank in k if rank > n)
+    has = f"{rows['id'][row]} has {n} top word{'s' if n != 1 else ''} only"
+    return [f"{names}: {has}; each row needs {max(k)}"] if names else []
+
+
+class Measures(Presentable, dict[str, Figure]):
+    """The measures of a task: name -> `lmdiag.results.Figure`.
+
+    Attributes:
+        stimuli, predictions: what was measured.
+        protocol: k, threshold, and how the model was asked.
+        name: of the model.
+        scores: measure -> the values of the single items behind it.
+        folds: differences between words that did not count, see `lmdiag.measures.fold_word`.
+        signature: makes two of them comparable exactly when equal.
+        results, run: the measures as the results of a run, and as a run.
+        unscorable: rows whose word the tokenizer cannot represent, as id and word.
+        not_computed: a line for each measure that cannot be computed, and why.
+    """
+
+    def __init__(
+        self,
+        predictions: Predictions,
+        stimuli: Stimuli,
+        protocol: Protocol,
+        folds: Collection[Fold],
+    ) -> None:
+        model = predictions.model
+        kind = model.kind if model else "masked"
+        self.stimuli = stimuli
+        self.predictions = predictions
+        self.protocol = protocol
+        self.folds = folds
+        self.name = model_label(model)
+        self.scores = item_scores(stimuli, predictions, protocol, folds, kind)
+        scores = [self.scores]
+        found = evaluate(stimuli, [predictions], protocol, folds, kind, scores)
+        super().__init__(found.measures)
+        self.results = of_setting(stimuli, predictions.perturbation, found, model)
+        computed = {stimuli.task: {(predictions.perturbation, predictions.run): self.scores}}
+        self.run = Run(Path(), self.results, {stimuli.task: stimuli}, computed=computed)
+        self.signature = found.signature
+        self.unscorable = found.unscorable
+        self.not_computed = found.not_computed
+
+    def __missing__(self, name: str) -> Figure:
+        raise KeyError(f"no measure {name!r}{suggest(name, self)}")
+
+    def __repr__(self) -> str:
+        names = ", ".join(self)
+        return f"<Measures of {self.name} on {self.stimuli.task}: {names}; {self.signature}>"
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`."""
+        return figures([self.results]).assign(model=self.name)

@@ -1,0 +1,143 @@
+"""One model asked by every combination of knobs: each is an ordinary run, the weights stay loaded.
+
+Combinations that would ask exactly the same are one, and a question that several combinations share
+is asked once: their runs share one journal.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from lmdiag import results
+from lmdiag.asking.protocol import KNOBS, QueryOptions
+from lmdiag.asking.questions import distinct_questions
+from lmdiag.asking.rules import Case, applicable, refusal
+from lmdiag.runs.journal import Journal
+from lmdiag.runs.run_model import RunOptions, load_everywhere, run_model
+from lmdiag.types import BadInput, ModelInfo
+
+if TYPE_CHECKING:
+    from lmdiag.models import LoadOptions, Model
+    from lmdiag.results import Run
+    from lmdiag.runs.inputs import Inputs
+    from lmdiag.runs.processes import Processes
+
+KnobValues = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Knob that varies -> the fields of `LoadOptions` for each of its values, the default first."""
+
+
+def run_members(
+    model_id: str,
+    options: LoadOptions,
+    inputs: Inputs,
+    values: KnobValues,
+    run_options: RunOptions,
+    processes: Processes,
+) -> list[tuple[dict[str, str], Run]]:
+    """Runs one model by every combination; finished runs are read back, interrupted ones resumed.
+
+    Args:
+        model_id, options, inputs, run_options, processes: see `run_model`; knobs have defaults.
+        values: what varies; a knob that does not apply to the model is left out.
+
+    Returns:
+        choices of the knobs that apply, and run of each; [] on all processes but the first.
+    """
+    model = load_everywhere(model_id, options, processes)
+    open_knobs = _open_knobs(model.info, inputs.asks, values, options, processes)
+    slug = results.model_slug(model.info.id, model.info.revision, run_options.name)
+    shared = run_options.output / slug / "shared"
+    members: list[tuple[dict[str, str], Run]] = []
+    tried = list[dict[str, str]]()
+    asked = set[tuple[str, ...]]()
+    for fields in _combinations({knob: values[knob] for knob in open_knobs}):
+        try:
+            chosen = replace(options, **fields)
+            with processes.shared_errors():
+                variant = model.with_options(chosen)
+            if variant is None:  # the unit needs weights of another dtype
+                del model
+                variant = model = load_everywhere(model_id, chosen, processes)
+            choices = {knob: _choice(knob, chosen, variant, inputs.asks) for knob in open_knobs}
+            if choices in tried:
+                continue  # another name for what bos auto does
+            with processes.shared_errors():
+                asked_so = inputs.asked_by(chosen)
+                keys = _keys(variant, asked_so)
+        except BadInput as error:
+            if fields.get("bos") in ("always", "eos") and asked:
+                continue  # the tokenizer lacks the token, or the prompt begins with it
+            asked_with = f"asked with {_texts(fields)}; --knobs leaves knobs out"
+            raise type(error)(f"{error} ({asked_with})") from None
+        tried.append(choices)
+        if keys in asked:
+            continue
+        asked.add(keys)
+        if processes.first and not run_options.quiet:
+            print(f"lmdiag: {_texts(choices) or 'the one protocol'}", file=sys.stderr)
+        owner = json.dumps([results.identity(variant.info, inputs.protocol, "")])
+        journal = Journal(shared, processes.rank, owner)
+        how: dict[str, Any] = {"loaded": variant, "warns": len(asked) == 1, "journal": journal}
+        if run := run_model(model_id, chosen, asked_so, run_options, processes, **how):
+            members.append((choices, run))
+    if processes.first:
+        shutil.rmtree(shared, ignore_errors=True)
+    return members
+
+
+def _open_knobs(
+    info: ModelInfo, asks: str, values: KnobValues, options: LoadOptions, processes: Processes
+) -> list[str]:
+    """The knobs that vary and apply to a model; `BadInput` if its dtype is too coarse for unit."""
+    knobs = [
+        knob
+        for knob in applicable(asks, info.kind, counts_words=info.counts_words)
+        if knob in values
+    ]
+    for knob, choices in values.items() if processes.first else ():
+        if knob not in knobs and KNOBS[knob].is_text and len(choices) > 1:
+            print(f"lmdiag: {info.id} is not causal: it is asked without a {knob}", file=sys.stderr)
+    coarse = options.quantization or options.dtype
+    if coarse in ("8bit", "4bit", "bfloat16", "float16") and "unit" in knobs:
+        raise BadInput(
+            f"unit word needs float32, not {coarse}: use --dtype float32, or leave unit out of "
+            "--knobs"
+        )
+    return knobs
+
+
+def _combinations(values: KnobValues) -> Iterator[dict[str, Any]]:
+    """Yields the fields of `LoadOptions` for each combination of values, the default one first."""
+    for parts in product(*values.values()):
+        fields = {name: value for part in parts for name, value in part.items()}
+        if not refusal(Case(given=QueryOptions(**fields).stored())):
+            yield fields
+
+
+def _keys(model: Model, inputs: Inputs) -> tuple[str, ...]:
+    """The keys of all questions of a model, see `Model.key`."""
+    if inputs.verbs:
+        model.set_verbs(inputs.verbs)
+    parts = distinct_questions(inputs.settings, kind=model.info.kind, cased=model.info.cased)
+    encoded = [model.encode(question) for part in parts for question in part]
+    return tuple(model.key(question, inputs.protocol.top) for question in encoded)
+
+
+def _choice(knob: str, chosen: LoadOptions, model: Model, asks: str) -> str:
+    """The choice of a knob, with what `auto` does in its place."""
+    if knob == "bos" and chosen.bos == "auto":
+        is_sentence = asks == "sentence" and chosen.elicitation == "probability"
+        has_bos = model.info.sentence_bos if is_sentence else model.info.bos
+        return "always" if has_bos else "never"
+    return KNOBS[knob].choice(chosen)
+
+
+def _texts(choices: Mapping[str, Any]) -> str:
+    """Choices of knobs as a message shows them, without empty ones."""
+    return ", ".join(f"{knob} {choice}" for knob, choice in choices.items() if choice)

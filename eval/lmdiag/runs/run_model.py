@@ -1,0 +1,303 @@
+"""One run: a model is asked all questions, and the answers become the files of a run directory."""
+
+from __future__ import annotations
+
+import gc
+import json
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmdiag import __version__, results
+from lmdiag.asking.protocol import Predictions, bos_remark, text_digest
+from lmdiag.asking.rules import effective
+from lmdiag.files.secrets import without_secrets
+from lmdiag.options import Running
+from lmdiag.results import Results, Run, evaluation
+from lmdiag.results.item_scores import MeasureScores, item_scores, write_scores
+from lmdiag.results.predictions import SettingKey, read_run, write
+from lmdiag.runs.asking import (
+    control_warning,
+    predict,
+    predict_layers,
+    row_texts,
+    start_warning,
+)
+from lmdiag.runs.journal import Journal
+from lmdiag.runs.processes import Processes
+from lmdiag.text import as_parameters, change_texts
+from lmdiag.types import FOUND_DESIGN, OnProgress
+
+if TYPE_CHECKING:
+    from lmdiag.models import LoadOptions, Model
+    from lmdiag.runs.inputs import Inputs
+
+_PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "pyarrow")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Running):
+    """How the run of a model is made: nothing here changes its numbers, but for their last bits.
+
+    Attributes:
+        name: what to call the model in its folder and in tables; None for its id
+        on_progress: see `lmdiag.types.OnProgress`
+    """
+
+    name: str | None = None
+    on_progress: OnProgress | None = None
+
+
+def run_model(
+    model_id: str,
+    options: LoadOptions,
+    inputs: Inputs,
+    run_options: RunOptions,
+    processes: Processes | None = None,
+    *,
+    loaded: Model | None = None,
+    journal: Journal | None = None,
+    warns: bool = True,
+) -> Run | None:
+    """Runs one model; a finished run is read back, an interrupted one resumed.
+
+    Args:
+        model_id: Hub id, local folder, or `demo:masked` / `demo:causal`.
+        options: how the model is loaded.
+        inputs: what is asked.
+        run_options: how the run is made.
+        processes: the processes that share the run; None for this one alone.
+        loaded: the model with these options, on every process, if it is loaded.
+        journal: that the run shares with others; None for one in its directory.
+        warns: print warnings of contexts with control tokens, of `bos` and of the model.
+
+    Returns:
+        the finished run; None on all processes but the first.
+    """
+    processes = processes or Processes(alone=True)
+    beginning = time.monotonic()
+    model = loaded or load_everywhere(model_id, options, processes)
+    loading = time.monotonic() - beginning
+    model.info = replace(model.info, name=run_options.name)
+    inputs = _effective_inputs(inputs, model, warns=warns, prints=processes.first)
+
+    def ask(directory: results.RunDirectory) -> tuple[list[list[Predictions]], int]:
+        owner = json.dumps(inputs.identity(model.info))
+        kept = journal or Journal(directory.journal, processes.rank, owner)
+        how: dict[str, Any] = {"warns": warns}
+        predictions, n_contexts = _ask(predict, model, inputs, run_options, processes, kept, **how)
+        return [predictions], n_contexts
+
+    return next(iter(_make_runs(model, [inputs], run_options, processes, ask, loading)), None)
+
+
+def run_layers(
+    model_id: str,
+    options: LoadOptions,
+    layers: Sequence[str | int],
+    inputs: Inputs,
+    run_options: RunOptions,
+    processes: Processes | None = None,
+    *,
+    loaded: Model | None = None,
+) -> list[Run]:
+    """Runs one model after each of some layers, in one pass over the questions.
+
+    The runs stand side by side in the folder of the model; that of the last layer is the ordinary
+    run. Finished runs are read back, interrupted ones resumed.
+
+    Args:
+        layers: numbers, or "all".
+        model_id, options, inputs, run_options, processes, loaded: see `run_model`.
+
+    Returns:
+        the finished runs by layer; [] on all processes but the first.
+    """
+    processes = processes or Processes(alone=True)
+    beginning = time.monotonic()
+    model = loaded or load_everywhere(model_id, options, processes)
+    loading = time.monotonic() - beginning
+    model.info = replace(model.info, name=run_options.name)
+    info = model.info
+    with processes.shared_errors():
+        layered = model.at_layers(layers)
+    inputs = _effective_inputs(inputs, layered, warns=True, prints=processes.first)
+    of_layers = [inputs.after(layer) for layer in layered.layers]
+    owner = json.dumps([inputs.identity(info), layered.layer_numbers])
+    folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
+    kept = Journal(folder / f"layers-{text_digest(owner)}", processes.rank, owner)
+    if run_options.overwrite and processes.first:
+        shutil.rmtree(kept.folder, ignore_errors=True)
+
+    def ask(_: results.RunDirectory) -> tuple[list[list[Predictions]], int]:
+        how = layered, inputs, run_options, processes, kept
+        return _ask(predict_layers, *how, warns=True)
+
+    runs = _make_runs(layered, of_layers, run_options, processes, ask, loading)
+    if processes.first:
+        shutil.rmtree(kept.folder, ignore_errors=True)
+    return runs
+
+
+def _make_runs(
+    model: Model,
+    members: Sequence[Inputs],
+    run_options: RunOptions,
+    processes: Processes,
+    ask: Callable[[results.RunDirectory], tuple[list[list[Predictions]], int]],
+    loading: float,
+) -> list[Run]:
+    """Returns the finished runs of a model on inputs that differ in knobs alone.
+
+    Args:
+        model: the model that is asked.
+        members: the inputs of each run.
+        run_options, processes: see `run_model`.
+        ask: given the directory of the first run, returns predictions of each run and setting, and
+            the number of contexts.
+        loading: seconds.
+
+    Returns:
+        the runs; [] on all processes but the first.
+    """
+    info = model.info
+    folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
+    paths = [results.run_folder(folder, inputs.protocol) for inputs in members]
+    directories = [*map(results.RunDirectory, paths)]
+    with ExitStack() as opened:
+        finished = []
+        for directory, inputs in zip(directories, members, strict=True):
+            opened.callback(directory.close)
+            with processes.shared_errors():
+                identity, overwrite = inputs.identity(info), run_options.overwrite
+                is_finished = processes.first and directory.open(identity, overwrite=overwrite)
+            finished.append(is_finished)
+        if not all(finished := processes.share(finished)):
+            started = time.monotonic()
+            verbs = members[0].verbs
+            n_verbs = model.set_verbs(verbs) if verbs else None
+            predictions, n_contexts = ask(directories[0])
+            took = {"load": loading, "ask": time.monotonic() - started}
+            answered = zip(directories, members, predictions, finished, strict=processes.first)
+            for directory, inputs, of_run, is_finished in answered if processes.first else ():
+                if not is_finished:
+                    (directory.path / results.REPORT).unlink(missing_ok=True)
+                    counts = n_contexts, processes.count
+                    made = save(directory.path, model, inputs, of_run, *counts, took)
+                    directory.finish(inputs.record(replace(made, n_verbs=n_verbs), model.warning))
+        if not processes.first:
+            return []
+        pairs = zip(directories, members, strict=True)
+        return [_read_back(directory, inputs, model.warning) for directory, inputs in pairs]
+
+
+def _read_back(directory: results.RunDirectory, inputs: Inputs, warning: str | None) -> Run:
+    """Returns a finished run; its results are written anew if the design is another one."""
+    finished = results.read_results(directory.path)
+    if inputs.design not in (finished.design, FOUND_DESIGN):  # the report is written anew
+        (directory.path / results.REPORT).unlink(missing_ok=True)
+        finished = inputs.record(finished, warning)
+        directory.finish(finished)
+    return Run(directory.path, finished, dict(inputs.stimuli))
+
+
+def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool) -> Inputs:
+    """The inputs for a model: its prompt, and no options without effect, which are printed."""
+    # only the model knows what its chat template puts around a context
+    protocol = replace(inputs.protocol, prompt=model.prompt)
+    protocol, lines = effective(protocol, model.info, inputs.asks)
+    if warns:
+        remarks = (bos_remark(protocol, model.info, inputs.asks), model.warning)
+        lines += [f"warning: {remark}" for remark in remarks if remark]
+    for line in lines if prints else ():
+        print(f"lmdiag: {as_parameters(line)}", file=sys.stderr)
+    return replace(inputs, protocol=protocol)
+
+
+def _ask(
+    predict: Callable[..., tuple[Any, int]],
+    model: Model,
+    inputs: Inputs,
+    run_options: RunOptions,
+    processes: Processes,
+    journal: Journal,
+    *,
+    warns: bool,
+) -> tuple[Any, int]:
+    """Asks what the journal does not have; returns what `predict` or `predict_layers` does."""
+    label = None
+    if processes.first:
+        texts = row_texts(inputs.stimuli.values(), model.info.kind) if warns else {}
+        for warning in filter(None, (control_warning(model, texts), start_warning(model, texts))):
+            print(f"lmdiag: warning: {warning}", file=sys.stderr)
+        label = None if run_options.quiet else model.info.name or model.info.id
+    with journal:
+        return predict(
+            model, inputs.settings, top=inputs.top, batch_size=run_options.batch_size,
+            journal=journal if processes.first or not processes.together else None,
+            processes=processes, label=label, on_progress=run_options.on_progress,
+        )  # fmt: skip
+
+
+def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -> Model:
+    """Loads a model on every process."""
+    from lmdiag import models
+
+    if "torch" in sys.modules:  # there may be a model that was loaded before
+        gc.collect()
+    with processes.shared_errors():
+        return models.load(model_id, options)
+
+
+def save(
+    path: Path,
+    model: Model,
+    inputs: Inputs,
+    predictions: Sequence[Predictions],
+    n_contexts: int,
+    n_processes: int,
+    seconds: Mapping[str, float],
+) -> Results:
+    """Writes predictions, one per setting, and their scores as they read back; returns results."""
+    info = model.info
+    fingerprint = inputs.fingerprint
+    how = inputs.protocol, info.word_folds, info.kind
+    write(path / results.PREDICTIONS, predictions)
+    read_back = read_run(path / results.PREDICTIONS, inputs.stimuli)
+    data = {}
+    scores: dict[str, dict[SettingKey, MeasureScores]] = {}
+    tasks: dict[str, dict[str, results.SettingResults]] = {}
+    for task, rows in inputs.stimuli.items():
+        data[task] = results.TaskData(rows.fingerprint, len(rows), rows.form)
+        scores[task] = {key: item_scores(rows, part, *how) for key, part in read_back[task].items()}
+        tasks[task] = {}
+        for setting in dict.fromkeys(name for name, _ in read_back[task]):
+            shuffles = [key for key in read_back[task] if key[0] == setting]
+            of_shuffles = [read_back[task][key] for key in shuffles]
+            shuffle_scores = [scores[task][key] for key in shuffles]
+            tasks[task][setting] = evaluation.evaluate(rows, of_shuffles, *how, shuffle_scores)
+    write_scores(path / results.SCORES, scores)
+    stimuli = next(iter(inputs.stimuli.values()))
+    return Results(
+        signature=results.signature(inputs.protocol, fingerprint, asks_words=inputs.asks == "word"),
+        identity=inputs.identity(info),
+        model=replace(info, **change_texts(asdict(info), without_secrets)),
+        data=results.DataInfo(without_secrets(stimuli.source), stimuli.revision, fingerprint, data),
+        protocol=inputs.protocol,
+        versions={"lmdiag": __version__, "python": platform.python_version()}
+        | {name: version(name) for name in _PACKAGES},
+        device=results.Device(model.device, n_processes),
+        seconds={name: round(value, 3) for name, value in seconds.items()},
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        n_contexts=n_contexts,
+        tasks=tasks,
+        files=results.digests(path),
+    )

@@ -1,0 +1,531 @@
+"""Models on the same rows: differences, how certain they are, and which survive multiple testing.
+
+A pair of runs is compared item by item: by rows for accuracy, by contrasts for sensitivity, by
+pairs or contexts for agreement. Items that only one of the two could score count for neither. Of
+several runs the first is the base, and each of the others is new: differences are new minus base.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import permutations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from pydantic_core import to_jsonable_python
+
+from lmdiag import diagnostics, stats
+from lmdiag.asking.protocol import KNOBS, QueryOptions
+from lmdiag.diagnostics import CHOICE_HEADLINES, Diagnostic, FigureSelection
+from lmdiag.measures import (
+    MeasureName,
+    Scores,
+    Statistic,
+    is_human,
+    is_pooled,
+    measures_of,
+    shown_as,
+)
+from lmdiag.measures.scores import objects
+from lmdiag.presentable import Presentable
+from lmdiag.results import FigureKey, Results
+from lmdiag.results.evaluation import chosen_measures
+from lmdiag.results.figures import in_patterns
+from lmdiag.results.item_scores import MeasureScores, on_common_items
+from lmdiag.results.model_labels import model_label, model_labels
+from lmdiag.stimuli.perturbations import NONE
+from lmdiag.text import shortened, suggest
+from lmdiag.types import BadInput
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from lmdiag.results import Run
+
+SAME_TEST = {"tse": "sensitivity", "prediction_accuracy": "suite_accuracy"}
+"""Measure -> the measure with which it is equal by construction where both have the same items: all
+verbs are single tokens; each suite has one prediction."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One measure of two runs.
+
+    Attributes:
+        task, setting, measure, by, level: see `FigureKey`, by the names of the base run.
+        statistic: see `lmdiag.measures.Statistic`.
+        n: items that both could score; both values are over these.
+        base, new, difference: the values of the two runs, and the new minus the base.
+        ci_low, ci_high: 95% interval of the difference, which excludes 0 exactly where p < .05. NaN
+            for fewer than eight items, for medians and correlations, and where a mean differs in no
+            item or in all items by the same.
+        p: of `test`; NaN where the two do not differ in any item.
+        p_adjusted, n_tests: by Holm's method, over the distinct tests of all measures and pairs of
+            runs that were compared, and their number.
+        test: "mcnemar" where each item is right or wrong, "sign-flip" for a mean over items,
+            "permutation" for a median or a correlation; see `lmdiag.stats`. "none" where the two
+            do not differ in any item.
+        number: of the new run; that of the base is 0.
+        same_as: the measure that has the same numbers by construction, whose test this is.
+    """
+
+    task: str
+    setting: str
+    measure: str
+    by: str
+    level: str
+    statistic: Statistic
+    n: int
+    base: float
+    new: float
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
+    p_adjusted: float
+    test: str
+    number: int = 1
+    same_as: str = ""
+    n_tests: int = 1
+
+    @property
+    def key(self) -> FigureKey:
+        """The address of the figure, by the names of the base run."""
+        return FigureKey(self.task, self.setting, self.measure, self.by, self.level)
+
+
+class Comparisons(Presentable, list[Comparison]):
+    """Comparisons of a model with others, one a measure and other model.
+
+    Attributes:
+        runs: of the models; the others are compared with the first one.
+        names: of the models.
+        signatures: parallel; see `lmdiag.results.signature`.
+        across: keys of `KNOBS` in which the runs may differ.
+        seed: of the tests.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[Comparison],
+        runs: Sequence[Run],
+        across: Sequence[str] = (),
+        seed: int = 0,
+    ) -> None:
+        super().__init__(rows)
+        self.runs = runs
+        self.across = across
+        self.seed = seed
+        results = [run.results for run in runs]
+        self.names = model_labels([of.model for of in results], [of.protocol for of in results])
+        self.signatures = [of.signature for of in results]
+
+    def __repr__(self) -> str:
+        reference, *others = self.names
+        return f"<{len(self)} comparisons of {reference} with {', '.join(others)}>"
+
+    def losses(self, points: float | None = None) -> list[str]:
+        """Returns a line for each figure in percent that is lower in a new run than in the base.
+
+        Args:
+            points: percentage points by more than which it is lower; None for those whose adjusted
+                p is below .05.
+
+        Raises:
+            BadInput: points are not a number from 0 to 100, or no figure is in percent.
+        """
+        if points is not None and not 0 <= points <= 100:
+            raise BadInput(f"a loss of {points:g} points: give a number from 0 to 100")
+        in_percent = [row for row in self if row.statistic in ("proportion", "share")]
+        if not in_percent:
+            raise BadInput("no figure in percent is compared, so that none can be a loss")
+        lost = [
+            row
+            for row in in_percent
+            if row.difference < 0
+            and (row.p_adjusted < 0.05 if points is None else -100 * row.difference > points + 1e-9)
+        ]
+        return [
+            f"{row.key.measure} of {row.task}{f' ({row.level})' if row.level else ''}: "
+            f"{100 * row.base:.1f} to {100 * row.new:.1f} ({self.names[row.number]}), "
+            f"adjusted p = {row.p_adjusted:.3g}"
+            for row in lost
+        ]
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with a row per comparison.
+
+        `base_model` and `new_model` name the models, `base` and `new` are their figures.
+        Undefined is NaN; the other columns are the fields of `Comparison`.
+        """
+        from pandas import DataFrame
+
+        frame = DataFrame(
+            {"base_model": self.names[0], "new_model": self.names[row.number]} | asdict(row)
+            for row in self
+        )
+        return frame.drop(columns="number", errors="ignore")
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what `lmdiag compare --json` prints; undefined numbers are None."""
+        facts = ("commit", "dtype", "quantization", "server")
+        models = []
+        for name, run in zip(self.names, self.runs, strict=True):
+            model = run.results.model
+            known = {fact: getattr(model, fact) for fact in facts}
+            known = {fact: value for fact, value in known.items() if value is not None}
+            models.append({"name": name, "model": model.id} | known)
+        records = []
+        for record in map(asdict, self):
+            new = self.names[record.pop("number")]
+            records.append({"base_model": self.names[0], "new_model": new} | record)
+        document = {
+            "signature": self.signatures[0], "models": models,
+            **({"across": self.across, "signatures": self.signatures} if self.across else {}),
+            "seed": self.seed, "direction": "new minus base",
+            "comparisons": records,
+        }  # fmt: skip
+        plain: dict[str, Any] = to_jsonable_python(document, inf_nan_mode="null")
+        return plain
+
+
+class ScoredPair(NamedTuple):
+    """The scores of two models behind a figure; see `Comparison`."""
+
+    key: FigureKey
+    base: Scores
+    new: Scores
+    number: int = 1
+
+
+def compare_runs(
+    *runs: Run,
+    seed: int = 0,
+    across: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    measures: Sequence[str] = (),
+) -> list[Comparison]:
+    """Returns a comparison of the first with each other one, for each figure that both have.
+
+    The first run is the base of all comparisons.
+
+    The figures are the headline figures of the tasks, unperturbed, unless measures are named. The
+    curves of EW and MW over cut-offs are left out, for they would enlarge the family to which the
+    p-values are adjusted, and so are EW, MW and surprisal_per_word where only one model sees both
+    sides. Which of two sentences a model prefers is compared in any case.
+
+    Args:
+        runs: what is compared, two or more.
+        seed: of random signs and permutations; each measure draws from a generator of its own.
+        across: keys of `KNOBS` in which they may differ.
+        tasks: what to compare, by the names of the first run; all if empty.
+        measures: what to compare in all settings, before p-values are adjusted; the headline
+            figures if empty. Names are those of `chosen_measures`, or "all".
+
+    Raises:
+        BadInput: see `refuse_different`; or a task or measure is not among what can be compared.
+    """
+    reference, *others = runs
+    refuse_different(runs, across)
+    settings_of = reference.results.tasks
+    for task in tasks:
+        if task not in settings_of:
+            choices = f"{suggest(task, settings_of)}: choose from {', '.join(settings_of)}"
+            raise BadInput(f"the runs have no task {task}{choices}")
+    family = _all_figures if measures else _headlines
+    keys = [
+        FigureKey(task, setting, *address)
+        for task, settings in settings_of.items()
+        for setting in (settings if measures or NONE not in settings else [NONE])
+        for address in family(
+            reference.results.diagnostic(task), reference.mean_scores(task, setting)
+        )
+        if task in (tasks or settings_of)
+    ]
+    pairs = [
+        pair
+        for number, other in enumerate(others, start=1)
+        for key in keys
+        if (pair := scored_pair(reference, other, key, number))
+    ]
+    if measures and "all" not in measures:
+        chosen = chosen_measures(measures, dict.fromkeys(pair.key.measure for pair in pairs))
+        pairs = [pair for pair in pairs if pair.key.measure in chosen]
+    return compare_pairs(pairs, seed=seed)
+
+
+def _headlines(diagnostic: Diagnostic, scores: MeasureScores) -> list[tuple[str, str, str]]:
+    """Measure, break-down and level of the figures that a report shows first."""
+    declared = _selected(diagnostic.headlines, scores)
+    usual = _selected(diagnostics.get("").headlines, scores)
+    return (declared or usual) + _selected(CHOICE_HEADLINES, scores)
+
+
+def _selected(
+    selections: Sequence[FigureSelection], scores: MeasureScores
+) -> list[tuple[str, str, str]]:
+    """Measure, break-down and level of selected figures."""
+    return [
+        (name, selection.by, level)
+        for selection in selections
+        if selection.unless not in scores
+        for name in in_patterns(scores, selection.measures)
+        for level in selection.levels or scores[name].levels_of(selection.by)
+        if level in scores[name].levels_of(selection.by)
+    ]
+
+
+def _all_figures(diagnostic: Diagnostic, scores: MeasureScores) -> list[tuple[str, str, str]]:
+    """Measure, break-down and level of all figures that can be compared."""
+    addresses = []
+    for name, measure in scores.items():
+        parts = MeasureName.of(name)
+        by = diagnostic.compared_by.get(parts.base, "")
+        by = by if by in measure.levels else ""
+        if not (parts.is_curve_point or is_human(name) or shown_as(name)):
+            addresses += [(name, by, level) for level in measure.levels_of(by)]
+    return addresses
+
+
+def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]:
+    """Returns a comparison for each pair, p adjusted over the distinct tests of all of them."""
+    same_as = _same_by_construction(pairs)
+    comparisons = []
+    for position, pair in enumerate(pairs):
+        items, (base, new) = on_common_items((pair.base, pair.new))
+        statistic = pair.base.statistic
+        base_value = stats.point(base, statistic)
+        new_value = stats.point(new, statistic)
+        test, outcome = _paired_test(base, new, statistic, _generator(pair.key, seed))
+        comparisons.append(Comparison(
+            *pair.key, statistic, len(items), base_value, new_value, new_value - base_value,
+            outcome.ci_low, outcome.ci_high, outcome.p, math.nan,
+            "none" if np.array_equal(base, new) else test, pair.number,
+            pairs[same_as[position]].key.measure if position in same_as else "",
+        ))  # fmt: skip
+    p_values = [math.nan if i in same_as else x.p for i, x in enumerate(comparisons)]
+    adjusted = stats.holm(p_values)
+    n_tests = sum(not math.isnan(p) for p in p_values)
+    return [
+        replace(comparison, p_adjusted=adjusted[same_as.get(position, position)], n_tests=n_tests)
+        for position, comparison in enumerate(comparisons)
+    ]
+
+
+def _same_by_construction(pairs: Sequence[ScoredPair]) -> dict[int, int]:
+    """Position of a pair -> position of the pair of another measure with the same numbers."""
+    positions = {(pair.key, pair.number): i for i, pair in enumerate(pairs)}
+    repeated = {}
+    for position, pair in enumerate(pairs):
+        key = pair.key._replace(measure=SAME_TEST.get(pair.key.measure, ""))
+        other = positions.get((key, pair.number))
+        if other is not None and all(
+            np.array_equal(scores.values, others.values)
+            for scores, others in ((pair.base, pairs[other].base), (pair.new, pairs[other].new))
+        ):
+            repeated[position] = other
+    return repeated
+
+
+def _paired_test(
+    base: stats.Values, new: stats.Values, statistic: Statistic, rng: np.random.Generator
+) -> tuple[str, stats.PairedTest]:
+    """The test of a difference with its name and interval; medians and correlations have none."""
+    if statistic == "proportion":
+        return "mcnemar", stats.mcnemar(new, base)
+    if statistic in ("share", "mean"):
+        return "sign-flip", stats.sign_flip(new - base, rng)
+    return "permutation", stats.PairedTest(stats.swap_test(new, base, statistic, rng))
+
+
+def _generator(key: FigureKey, seed: int = 0) -> np.random.Generator:
+    """The random generator of a figure, the same for all pairs of models."""
+    return np.random.default_rng([seed, zlib.crc32("/".join(filter(None, key)).encode())])
+
+
+def refuse_different(runs: Sequence[Run], across: Sequence[str] = ()) -> None:
+    """Refuses signatures that differ from the first one, but for the knobs `across`."""
+    across = [across] if isinstance(across, str) else across
+    for name in across:
+        if name not in KNOBS:
+            raise BadInput(f"across {name!r}{suggest(name, KNOBS)}: choose from {', '.join(KNOBS)}")
+    option_of = {knob.key: option for option, knob in KNOBS.items()}
+    reference, *others = runs
+    for number, other in enumerate(others, start=2):
+        parts = differing(reference.results, other.results)
+        contents = {*reference.contents.values()}  # none of a run whose rows were not loaded
+        if "data" in parts and contents and contents == {*other.contents.values()}:
+            del parts["data"]
+        remedy = "use the same data and options for both"
+        if parts.keys() <= option_of.keys():
+            remedy += f", or compare them with --across {','.join(option_of[x] for x in parts)}"
+        if refused := [text for key, text in parts.items() if option_of.get(key) not in across]:
+            raise BadInput(
+                f"{_name_of(reference, 1)} and {_name_of(other, number)} cannot be compared: their "
+                f"signatures differ in {'; '.join(refused)}; {remedy}"
+            )
+
+
+def _name_of(run: Run, number: int) -> str:
+    """What messages call a run, or the measures that were given in this place."""
+    is_file = run.computed is None
+    return str(run.path) if is_file else f"number {number} ({model_label(run.results.model)})"
+
+
+def differing(a: Results, b: Results) -> dict[str, str]:
+    """Returns key -> text with both values, of the parts in which two signatures differ."""
+    values_a, values_b = (
+        dict(part.partition(":")[::2] for part in x.signature.split("|")) for x in (a, b)
+    )
+    knobs = differing_knobs(a.protocol, b.protocol)
+    return {
+        key: knobs.get(key, f"{key} ({values_a.get(key, '-')} and {values_b.get(key, '-')})")
+        for key in values_a | values_b
+        if values_a.get(key) != values_b.get(key)
+    }
+
+
+def differing_knobs(a: QueryOptions, b: QueryOptions) -> dict[str, str]:
+    """Returns key -> text with both values, in words, of the knobs that two protocols differ in.
+
+    >>> differing_knobs(QueryOptions(), QueryOptions(chat=True, prompt="<s>{context}"))
+    {'prompt': 'prompt (none and chat template)'}
+    """
+    texts = {}
+    for option, knob in KNOBS.items():
+        if getattr(a, knob.name) != getattr(b, knob.name):
+            choices = dict.fromkeys(shortened(knob.words(asked), 60) for asked in (a, b))
+            alike = "each its own " * (len(choices) == 1)
+            texts[knob.key] = f"{option} ({alike}{' and '.join(choices)})"
+    return texts
+
+
+def scored_pair(base: Run, new: Run, key: FigureKey, number: int = 1) -> ScoredPair | None:
+    """Returns the scores of both models behind a figure; None where they cannot be compared.
+
+    The names of `key` are those of the base; the new run may call the same data by another name.
+    """
+    is_scaled = bool(_one_kind(base.results, key)) and bool(unlike_first([base, new]))
+    if is_pooled(key.measure) or is_scaled:
+        return None
+    other_task = _name_of_data(new, key.task, base)
+    tasks = ((base, key.task), (new, other_task))
+    scores = [run.mean_scores(task, key.setting) for run, task in tasks]
+    if any(key.measure not in run_scores for run_scores in scores):
+        return None
+    of_base, of_new = (run_scores[key.measure].at(key.by, key.level) for run_scores in scores)
+    if _fingerprint(base, key.task) != _fingerprint(new, other_task):  # ids begin with the task
+        start = f"{other_task}-"
+        renamed = [
+            f"{key.task}-{item.removeprefix(start)}" if item.startswith(start) else item
+            for item in of_new.items
+        ]
+        of_new = replace(of_new, items=objects(renamed))
+    is_scored = len(of_base.items) and len(of_new.items)
+    return ScoredPair(key, of_base, of_new, number) if is_scored else None
+
+
+def _fingerprint(run: Run, task: str) -> str:
+    return run.results.data.tasks[task].fingerprint
+
+
+def _name_of_data(run: Run, task: str, reference: Run) -> str:
+    """The name that a run has for the data of a task of another one."""
+    tasks = run.results.tasks
+    names = [name for name in tasks if _fingerprint(run, name) == _fingerprint(reference, task)]
+    if not names and task not in tasks:
+        contents = reference.contents[task]
+        names = [name for name, content in run.contents.items() if content == contents]
+    return task if task in names or not names else names[0]
+
+
+def unlike_first(runs: Sequence[Run]) -> list[int]:
+    """Returns the positions of runs that are causal where the first one is not, or the reverse.
+
+    What they give for a context or a whole sentence is not compared.
+    """
+    is_causal = [run.results.model.kind == "causal" for run in runs]
+    return [number for number, causal in enumerate(is_causal) if causal != is_causal[0]]
+
+
+def not_compared(runs: Sequence[Run]) -> list[str]:
+    """Returns a line for each measure that some runs cannot be compared in with the first one."""
+    unlike = unlike_first(runs)
+    if not unlike:
+        return []
+    reference = runs[0].results
+    labels = model_labels([run.results.model for run in runs])
+    pair = f"{labels[0]} and {', '.join(labels[number] for number in unlike)}"
+    reasons: dict[str, dict[str, None]] = {}
+    for key, _ in reference.figures():
+        name = MeasureName.of(key.measure)
+        why = _one_kind(reference, key)
+        if why and not name.is_curve_point and not shown_as(key.measure):
+            reasons.setdefault(why, {})[name.base] = None
+    return [f"{' and '.join(of)} of {pair}: {why}" for why, of in reasons.items()]
+
+
+def _one_kind(results: Results, key: FigureKey) -> str:
+    """Why a measure is compared between models of one kind alone, see `Measure`; "" if not so."""
+    diagnostic = results.diagnostic(key.task)
+    entries = measures_of(diagnostic.form or diagnostic.name, diagnostic.asks)
+    base = MeasureName.of(key.measure).base
+    return next((entry.one_kind for entry in entries if base in entry.labels), "")
+
+
+Outcome = tuple[float, float, float, float]
+"""Difference, lower and upper end of its 95% interval, and p before it is adjusted."""
+
+
+def compare_all(
+    runs: Sequence[Run], keys: Collection[FigureKey]
+) -> dict[FigureKey, dict[tuple[int, int], Outcome]]:
+    """Compares every two runs on the same rows, with the numbers of `compare_runs`.
+
+    Returns:
+        for each figure that all runs have, numbers of the base and the new run -> outcome of the
+        new minus the base. Pairs that cannot be compared are left out.
+    """
+    compared = {}
+    for key in keys:
+        if any(key.setting not in run.results.tasks.get(key.task, ()) for run in runs):
+            continue
+        pairs = {
+            (i, j): pair
+            for i, j in permutations(range(len(runs)), 2)
+            if (pair := scored_pair(runs[i], runs[j], key))
+        }
+        compared[key] = _with_shared_draws(pairs)
+        for numbers in [numbers for numbers in pairs if numbers not in compared[key]]:
+            (only,) = compare_pairs([pairs[numbers]], seed=0)
+            compared[key][numbers] = only.difference, only.ci_low, only.ci_high, only.p
+    return compared
+
+
+def _with_shared_draws(
+    pairs: Mapping[tuple[int, int], ScoredPair],
+) -> dict[tuple[int, int], Outcome]:
+    """The outcomes for means over the same items, if they need random draws.
+
+    Sums of items with random signs are linear: those of the values of a run are computed once for
+    all its pairs.
+    """
+    runs_with: dict[tuple[str, ...], dict[int, Scores]] = {}  # items -> run -> its scores
+    for (i, _), pair in pairs.items():
+        if pair.base.statistic in ("share", "mean") and len(pair.base.items) > stats.MOST_EXACT:
+            runs_with.setdefault(tuple(pair.base.items), {})[i] = pair.base
+    outcomes: dict[tuple[int, int], Outcome] = {}
+    for scores_of in runs_with.values():
+        values = np.column_stack([scores.values for scores in scores_of.values()])
+        rng = _generator(next(iter(pairs.values())).key)
+        sums = stats.random_flips(np.column_stack([values, np.ones(len(values))]), rng)
+        for (a, i), (b, j) in permutations(enumerate(scores_of), 2):
+            differences = values[:, b] - values[:, a]
+            if (i, j) in pairs and differences.any():
+                pair_sums = np.column_stack([sums[:, b] - sums[:, a], sums[:, -1]])
+                test = stats.flip_test(pair_sums, differences)
+                outcomes[i, j] = float(differences.mean()), test.ci_low, test.ci_high, test.p
+    return outcomes

@@ -1,0 +1,1 @@
+"""Reads and writes the tables of users, in every format."""

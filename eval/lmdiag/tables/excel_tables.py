@@ -1,0 +1,228 @@
+"""Rows of Excel files: one sheet, merged cells in all their rows, values of formulas."""
+
+from __future__ import annotations
+
+import re
+import warnings
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, iterparse
+
+from lmdiag.files import reading
+from lmdiag.files.reading import MAX_CELL, MAX_TABLE, check_size
+from lmdiag.tables.table_headers import Rows, TextRow, below_titles
+from lmdiag.text import date_text, shortened, suggest
+from lmdiag.types import BadInput
+
+_MAX_ROW = 4 * MAX_CELL  # bytes of a row of an Excel file, unpacked
+_MAX_CELLS = 50_000_000  # of the rows that have some text, as wide as the widest
+
+
+def excel_rows(path: Path, sheet: str = "") -> Rows:
+    """Returns the rows with some text in a sheet of an Excel file.
+
+    Args:
+        path: of the file.
+        sheet: name of the sheet, or its number from 1; "" for the first visible one with two
+            columns, or else with some text.
+
+    Raises:
+        BadInput: the file cannot be read or is too large, there is no such sheet, or a formula has
+            no stored value.
+    """
+    try:
+        _check_parts(path)
+        with (
+            reading.opened(path) as file,
+            zipfile.ZipFile(file) as archive,
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")  # on parts of the file that have no cells
+            titles, found = _rows_of_sheets(path, archive, sheet)
+    except BadInput:
+        raise
+    except Exception as error:  # openpyxl does not check what it reads
+        raise BadInput(f"{path} cannot be read: not valid Excel ({shortened(error)})") from None
+    notes = []
+    width = {name: max(len(cells) for _, _, cells in rows) for name, rows in found.items()}
+    title = max(found, key=lambda name: width[name] > 1, default="")
+    if title and len(titles) > 1 and not sheet:
+        names = ", ".join(titles)
+        notes.append(f"sheet: {title} of {len(titles)} ({shortened(names)}); --sheet chooses one")
+    rows = found.get(title, [])
+    padded = [(row, row, cells + ("",) * (width[title] - len(cells))) for row, _, cells in rows]
+    return below_titles(padded, "row", notes)
+
+
+def _rows_of_sheets(
+    path: Path, archive: zipfile.ZipFile, sheet: str
+) -> tuple[list[str], dict[str, list[TextRow]]]:
+    """The titles of all sheets, and title -> rows of those read: up to one with two columns."""
+    from openpyxl import load_workbook
+
+    book = load_workbook(archive.fp, read_only=True, data_only=True)
+    has_values = _has_computed_values(archive)
+    worksheets = book.worksheets  # without sheets that are charts
+    titles = [x.title for x in worksheets]
+    if not titles:
+        raise BadInput(f"{path} has no sheet that is read: save it as Excel Workbook or as csv")
+    shown = [x.title for x in worksheets if x.sheet_state == "visible"]
+    chosen = {_chosen(path, titles, sheet)} if sheet else {*(shown or titles)}
+    found: dict[str, list[TextRow]] = {}
+    for worksheet in worksheets:
+        if worksheet.title not in chosen:
+            continue
+        merged = _merged(path, archive, worksheet._worksheet_path, has_values=has_values)
+        if rows := [*_filled(path, worksheet, merged)]:
+            found[worksheet.title] = rows
+            if any(len(cells) > 1 for _, _, cells in rows):
+                break  # the others may be a text about the table
+    return titles, found
+
+
+def _has_computed_values(archive: zipfile.ZipFile) -> bool:
+    """Whether values of formulas are those of Excel, which are not to be computed on opening.
+
+    XlsxWriter asks for it, and stores 0 for each formula. Where the attribute is missing, openpyxl
+    reads it as true.
+    """
+    for part in archive.namelist():
+        if part.endswith("/workbook.xml"):
+            with archive.open(part) as content:
+                for _, element in iterparse(content):
+                    if _local_name(element) == "calcPr":
+                        return element.get("fullCalcOnLoad", "0") not in ("1", "true")
+    return True
+
+
+def _chosen(path: Path, titles: list[str], sheet: str) -> str:
+    """The title of the sheet of this name or number."""
+    if sheet in titles:
+        return sheet
+    if sheet.isdecimal() and 1 <= int(sheet) <= len(titles):
+        return titles[int(sheet) - 1]
+    names = f"{suggest(sheet, titles)}; there are {shortened(', '.join(titles), 300)}"
+    raise BadInput(f"{path}: --sheet {sheet}: no such sheet{names}")
+
+
+def _filled(path: Path, worksheet: Any, merged: dict[int, dict[int, int]]) -> Iterator[TextRow]:
+    """Yields the rows of a sheet that have some text, without empty cells at their ends."""
+    worksheet.reset_dimensions()  # what the file says of them need not be true
+    n_rows = 0
+    width = 0
+    values: dict[int, tuple[str, int]] = {}  # column -> value of a merged cell, and its last row
+    for number, row in enumerate(worksheet.iter_rows(values_only=True), start=1):
+        check_size(path, len(row), number)
+        cells = [excel_text(cell) for cell in row]
+        is_empty = not any(cell.strip() for cell in cells)
+        for column, last in merged.get(number, {}).items():
+            values[column] = (cells[column] if column < len(cells) else "", last)
+        values = {column: (text, last) for column, (text, last) in values.items() if last >= number}
+        if is_empty:
+            continue
+        for column, (text, _) in values.items():
+            cells += [""] * (column + 1 - len(cells))
+            cells[column] = text
+        while not cells[-1].strip():
+            cells.pop()
+        n_rows += 1
+        width = max(width, len(cells))
+        if n_rows * width > _MAX_CELLS:
+            has = f"{n_rows:,} rows of up to {width:,} cells"
+            most = f"at most {_MAX_CELLS:,} cells are read"
+            raise BadInput(f"{path} has {has}; {most}: save it as csv")
+        yield number, number, tuple(cells)
+
+
+def _merged(
+    path: Path, archive: zipfile.ZipFile, part: str, *, has_values: bool
+) -> dict[int, dict[int, int]]:
+    """First row of merged cells -> their columns, from 0, and last rows.
+
+    `BadInput` for a formula without a stored value, which openpyxl reads as an empty cell.
+    `has_values` is false if the values of all formulas are to be computed.
+    """
+    from openpyxl.utils import range_boundaries
+
+    merged: dict[int, dict[int, int]] = {}
+    parent = Element("")
+    with archive.open(part.lstrip("/")) as content:
+        for event, element in iterparse(content, events=("start", "end")):
+            name = _local_name(element)
+            if event == "start":
+                parent = element if name in ("sheetData", "mergeCells") else parent
+                continue
+            if name == "c" and _lacks_value(element, has_values):
+                cell = element.get("r", "")
+                remedy = "open the file in Excel and save it, or write the value"
+                raise BadInput(f"{path}, cell {cell}: a formula without a stored value: {remedy}")
+            if name == "mergeCell":
+                column, row, _, last = range_boundaries(element.get("ref", ""))
+                if column <= reading.MAX_COLUMNS:
+                    merged.setdefault(row, {})[column - 1] = last
+            if name in ("row", "mergeCell"):
+                parent.clear()  # a sheet need not fit into memory
+    return merged
+
+
+def _local_name(element: Element) -> str:
+    """The name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def _lacks_value(cell: Element, has_values: bool) -> bool:
+    """Whether a cell has a formula and no value; an empty value that is a text is one."""
+    parts = {_local_name(part): part for part in cell}
+    if "f" not in parts:
+        return False
+    is_empty = "v" not in parts or (not parts["v"].text and cell.get("t") != "str")
+    return is_empty or not has_values
+
+
+def _check_parts(path: Path) -> None:
+    """Refuses a file that would take too much memory: openpyxl takes 80 times the size of a row."""
+    with reading.opened(path) as file, zipfile.ZipFile(file) as archive:
+        parts = {part.filename: part.file_size for part in archive.infolist()}
+        cells = [name for name in parts if name.startswith(("xl/worksheets/", "xl/sharedStrings"))]
+        other = max((size for name, size in parts.items() if name not in cells), default=0)
+        for what, size, most in (
+            ("in all", sum(parts.values()), MAX_TABLE),
+            ("in a part without cells", other, reading.MAX_INDEX),
+        ):
+            if size > most:
+                problem = f"{size:,} bytes {what}; at most {most:,} are read"
+                raise BadInput(f"{path} has {problem}: save it as csv")
+        for name in cells:
+            n_in_row = 0
+            with archive.open(name) as content:
+                for chunk in iter(partial(content.read, MAX_CELL), b""):
+                    has_end = re.search(rb"</(\w+:)?(row|si)>", chunk)
+                    n_in_row = 0 if has_end else n_in_row + len(chunk)
+                    if n_in_row > _MAX_ROW:
+                        raise BadInput(f"{path} has a row of more than {_MAX_ROW:,} bytes")
+
+
+def excel_letters(number: int) -> str:
+    """Returns what Excel calls a column: A for 1, AA for 27."""
+    from openpyxl.utils import get_column_letter
+
+    return str(get_column_letter(number))
+
+
+def excel_text(cell: Any) -> str:
+    """Returns the value of a cell as text: no decimals in whole numbers, dates as ISO 8601.
+
+    Formats of numbers are not applied: 1 and 0.5 where Excel shows 001 and 50%.
+    """
+    from openpyxl.utils.escape import unescape
+
+    if isinstance(cell, str):
+        return str(unescape(cell)) if "_x" in cell else cell  # _x000D_ is a carriage return
+    if cell is None or isinstance(cell, bool):
+        return "" if cell is None else str(cell).upper()
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return date_text(cell) if hasattr(cell, "isoformat") else str(cell)
