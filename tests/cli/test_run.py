@@ -143,7 +143,8 @@ def test_checkpoints_are_shown_in_the_order_of_training(demo_dir, tmp_path, caps
     }  # fmt: skip
     _compare([load_run(folder) for folder in made.values()], tmp_path, (), as_json=False)
     out = capsys.readouterr().out
-    assert out.index("step 500") < out.index("step 1000") < out.index("step 2000")
+    table = out[out.index("m: 3 checkpoints") :]
+    assert table.index("step 500") < table.index("step 1000") < table.index("step 2000")
     assert f"Differences: lmdiag compare {made[500]} {made[2000]}\n" in out
     every = " ".join(str(made[step]) for step in (500, 1000, 2000))
     assert f"All tables: lmdiag report {every} --format text\n" in out

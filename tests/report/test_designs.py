@@ -14,8 +14,8 @@ from lmdiag.asking.protocol import Protocol
 from lmdiag.report.analyses import designs_of
 from lmdiag.report.charts.conditions import condition_plot
 from lmdiag.report.display import output_of
-from lmdiag.report.formats.terminal import print_run
-from lmdiag.report.selections import ReportFigures
+from lmdiag.report.formats.terminal import print_output
+from lmdiag.report.run_report import Report, brief_output
 from lmdiag.results import load_run
 from lmdiag.types import DesignOptions
 
@@ -105,10 +105,11 @@ def test_suites_with_different_conditions(tmp_path, n, capsys):
     assert labels[:n] == effects
     assert design.remarks[0].startswith(f"{n} suites with different conditions")
     assert panels == ({"s00", "s01"} if n == 2 else set())
-    figures = ReportFigures.of([run.results])
-    print_run(figures, run.path, [design])
+    report = Report([run])
+    print_output(brief_output(report))
     assert (effects[0] in capsys.readouterr().out) == (n == 2)  # the others are too many
-    print_run(figures, run.path, [design] * 7)
+    report.designs = [design] * 7
+    print_output(brief_output(report))
     out = capsys.readouterr().out
     assert out.count(design.remarks[0]) == 5
     assert "the conditions of 2 more tasks: by the commands below" in out

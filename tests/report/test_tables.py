@@ -23,11 +23,11 @@ import lmdiag
 from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.display import output_of
-from lmdiag.report.formats.terminal import print_overview, print_run
+from lmdiag.report.formats.terminal import print_output
 from lmdiag.report.grid import text_grid
 from lmdiag.report.labels import run_labels
 from lmdiag.report.output import Section
-from lmdiag.report.run_report import Report
+from lmdiag.report.run_report import Report, brief_output
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import overview, sections
 from lmdiag.results import FigureKey, Run
@@ -88,8 +88,12 @@ def printed(content, width, show=print_tables):
 
 
 def headlines_printed(content, console):
-    figures = ReportFigures.of([content])
-    print_run(figures, Path("results/model/diagnostics-token"), (), console)
+    report = Report([Run(Path("results/model/diagnostics-token"), content, {})])
+    print_output(brief_output(report), console)
+
+
+def undivided(output, console):
+    print_output(output, console, is_undivided=True)
 
 
 @pytest.mark.parametrize("name", [file.name for file in sorted(EXPECTED.iterdir())])
@@ -122,7 +126,8 @@ def test_four_checkpoints_are_one_table_on_a_narrow_terminal(runs):
     """Each figure has its interval beside it, in whole percent; chance stands below."""
     four = [runs[name].results for name in ("step0", "step1000", "step64000", "step1000")]
     four[3] = replace(four[3], model=replace(four[3].model, revision="x", training_step=143000))
-    text = printed(four, 80, print_overview)
+    report = Report([Run(Path(), results, {}) for results in four])
+    text = printed(replace(brief_output(report), findings=()), 80, undivided)
     lines = text.splitlines()
     assert len(lines) <= 40
     table = lines[: lines.index("", 4)]

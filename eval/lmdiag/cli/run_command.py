@@ -142,11 +142,10 @@ def run_command(
         across = ("layer",) if query.layers else ()
         _compare(runs, running.output, across, as_json=as_json)
     elif runs and failures and not as_json:
-        from lmdiag.report.formats.terminal import print_run
-        from lmdiag.report.run_report import Report
+        from lmdiag.report.formats.terminal import print_output
+        from lmdiag.report.run_report import Report, brief_output
 
-        report = Report(runs[0])
-        print_run(report.figures, runs[0].path, report.designs)
+        print_output(brief_output(Report(runs[0])))
     if not failures or not processes.first:
         return 0
     sys.stdout.flush()  # the tables come first
@@ -179,8 +178,8 @@ def _say_unit(inputs: Inputs) -> None:
 
 def _finish(run: Run, *, is_shown: bool, as_json: bool) -> None:
     """Writes the report of a run, if it is not there; prints its figures, and where they are."""
-    from lmdiag.report.formats.terminal import print_run
-    from lmdiag.report.run_report import Report
+    from lmdiag.report.formats.terminal import print_output
+    from lmdiag.report.run_report import Report, brief_output
     from lmdiag.results import PREDICTIONS, REPORT, RESULTS
 
     report = Report(run)
@@ -188,7 +187,7 @@ def _finish(run: Run, *, is_shown: bool, as_json: bool) -> None:
         _write_page(run.path / REPORT, report)
     if not as_json:
         if is_shown:
-            print_run(report.figures, run.path, report.designs)
+            print_output(brief_output(report))
             print()
         saved = [name for name in (RESULTS, PREDICTIONS, REPORT) if (run.path / name).exists()]
         print(f"Saved in {visible(str(run.path))}: {', '.join(saved)}")
@@ -214,17 +213,18 @@ def _compare(runs: Sequence[Run], output: Path, across: Sequence[str], *, as_jso
     """
     from lmdiag.report import labels
     from lmdiag.report.charts import MOST_BESIDE
-    from lmdiag.report.formats.terminal import output_console, print_overview
-    from lmdiag.report.run_report import Report
+    from lmdiag.report.formats.terminal import print_output
+    from lmdiag.report.run_report import Report, brief_output
 
     runs = [runs[i] for i in labels.positions_in_order([run.results for run in runs])]
     results = [run.results for run in runs]
+    report = Report(runs, across=across)
     if not as_json:
-        print_overview(results, output_console())
+        print_output(brief_output(report), is_undivided=True)
     name = f"layers-{runs[-1].path.name}" if across else f"comparison-{runs[0].path.name}"
     page = output / f"{name}.html"  # one for each data set and protocol
     try:
-        _write_page(page, Report(runs, across=across))
+        _write_page(page, report)
     except BadInput as error:  # an option that has no effect on one of them: they differ in it
         say(f"lmdiag: no comparison was written: {error}")
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -37,7 +38,11 @@ from lmdiag.results.published_figures import REFERENCES
 from lmdiag.results.run import joined_runs
 from lmdiag.studies.cloze_norms import ClozeNorms
 from lmdiag.studies.comparison import not_compared
+from lmdiag.text import visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
+
+_MOST_DESIGNS = 5
+"""Tasks of a new run whose conditions are printed."""
 
 _WORDS = 40
 """Characters in a line of the words of a chosen item."""
@@ -180,6 +185,37 @@ def _runs_output(report: Report) -> Output:
         else [of.to_json() for of in documents],
         files=["results.json", "predictions.parquet"],
     )  # fmt: skip
+
+
+def brief_output(report: Report) -> Output:
+    """Returns what is printed of new runs: of one its first sections, of several the main figures.
+
+    Lines at the end say how the further tables of one run are shown.
+    """
+    output = runs_output(report)
+    figures = report.figures
+    headline = overview(figures)
+    if len(report.runs) > 1:
+        is_table = len(report.runs) > MOST_BESIDE
+        order = labels.order_of([run.results for run in report.runs])
+        title = headline.title if is_table or order else ""  # the columns name the models
+        return replace(output, facts=(), sections=[headline._replace(title=title)])
+    headline = headline._replace(title="", further=())
+    designs = []
+    for design in report.designs[:_MOST_DESIGNS]:
+        remarks = design.remarks[: None if design.tables else 1]  # one line says why
+        designs.append(design._replace(remarks=remarks, further=()))
+    if further := len(report.designs) - len(designs):
+        line = f"the conditions of {further} more tasks: by the commands below"
+        designs.append(Section("", remarks=[line]))
+    first = [headline, *designs] if figures.are_first else [*designs, headline]
+    where = visible(shlex.quote(str(report.runs[0].path)))
+    commands = []
+    for task in figures.tasks:
+        title = visible(figures.diagnostic(task).short_title)
+        command = f"lmdiag report {where} --format text --tasks {visible(shlex.quote(task))}"
+        commands.append(f"more of {title}: {command}")
+    return replace(output, sections=[*first, Section("", remarks=commands)])
 
 
 def measures_output(results: Results, name: str = "", rule: str = "") -> Output:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import io
 import os
 import re
-import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 from typing import IO
 
 from rich import box
@@ -17,19 +15,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lmdiag.report import labels, numbers
-from lmdiag.report.charts import MOST_BESIDE
+from lmdiag.report import numbers
 from lmdiag.report.grid import HEADING, PUBLISHED, Grid, fitted, signs, wrapped
 from lmdiag.report.output import Output, Section
-from lmdiag.report.selections import ReportFigures
-from lmdiag.report.tables import overview
-from lmdiag.results import CHANCE_SIGNS, Results
+from lmdiag.results import CHANCE_SIGNS
 from lmdiag.text import visible
 
 _MOST_ROWS = 500
-_MOST_DESIGNS = 5
-"""What is printed: rows of a table (200 conditions have 19,900 differences), and tasks of one run
-with their conditions."""
+"""Rows of a table that are printed: 200 conditions have 19,900 differences."""
 
 _CSV = "--format csv, or to_frame() in Python,"
 """What gives all rows."""
@@ -53,56 +46,16 @@ def output_console(file: IO[str] | None = None) -> Console:
     return Console(file=file, highlight=False, width=width)
 
 
-def print_run(
-    figures: ReportFigures, path: Path, designs: Sequence[Section], console: Console | None = None
-) -> None:
-    """Prints what was asked, the conditions of own data, and the headline figures of a run.
-
-    A line per task says how its further tables are shown.
-    """
-    console = console or output_console()
-    fact = labels.model_fact(figures.sources[0].results)
-    console.print()
-    _print_lines([fact.name], console, "bold", wrap=True)
-    _print_lines(fact.lines, console, wrap=True)
-    first = overview(figures)._replace(title="")
-    if figures.are_first:
-        print_section(first, console)
-    for design in designs[:_MOST_DESIGNS]:  # without tables, one line says why
-        remarks = design.remarks[: None if design.tables else 1]
-        print_section(design._replace(remarks=remarks), console)
-    if len(designs) > _MOST_DESIGNS:
-        console.print()
-        line = f"the conditions of {len(designs) - _MOST_DESIGNS} more tasks: by the commands below"
-        _print_lines([line], console)
-    if not figures.are_first:
-        print_section(first, console)
-    where = visible(shlex.quote(str(path)))
-    console.print()
-    for task in figures.tasks:
-        title = visible(figures.diagnostic(task).short_title)
-        command = f"lmdiag report {where} --format text --tasks {visible(shlex.quote(task))}"
-        _print_lines([f"more of {title}: {command}"], console)
-
-
-def print_overview(results: Sequence[Results], console: Console) -> None:
-    """Prints the headline figures of the models of a command on a screen.
-
-    Where three or more models do not fit, published columns are left out, and where they still do
-    not, intervals are in whole percent.
-    """
-    figures = ReportFigures.of(results)
-    section = overview(figures)
-    if len(results) <= MOST_BESIDE and not labels.order_of(results):
-        section = section._replace(title="")  # the models are named by the columns
+def _with_smaller_tables(section: Section, console: Console) -> Section:
+    """The section without published columns and with shorter intervals where it does not fit."""
     grids = []
     lines = dict[str, None]()
     for grid in section.tables:
-        if len(results) > 2 and not _is_whole(grid, console):
+        if not _is_whole(grid, console):
             grid, smaller_lines = _smaller(grid, console)
             lines |= dict.fromkeys(smaller_lines)
         grids.append(grid)
-    print_section(section._replace(tables=grids, remarks=[*section.remarks, *lines]), console)
+    return section._replace(tables=grids, remarks=[*section.remarks, *lines])
 
 
 def _is_whole(grid: Grid, console: Console) -> bool:
@@ -149,20 +102,26 @@ def recorded(output: Output) -> Console:
     return console
 
 
-def print_output(output: Output, console: Console | None = None) -> None:
-    """Prints facts, findings and all tables; standard output by default."""
+def print_output(
+    output: Output, console: Console | None = None, *, is_undivided: bool = False
+) -> None:
+    """Prints facts, warnings, findings and all tables; standard output by default.
+
+    Tables that must stay undivided lose published columns, then digits of intervals.
+    """
     console = console or output_console()
     for fact in output.facts:
         console.print()
         _print_lines([fact.name], console, "bold", wrap=True)
         _print_lines(fact.lines, console, wrap=True)
-    if output.facts and (output.warnings or output.findings):
+    if output.warnings or output.findings:
         console.print()
     _print_lines(output.warnings, console, "bold")
     _print_lines(output.findings, console, "bold", wrap=True)
     for section in output.sections:
         if section.grids or section.remarks or section.signatures:
-            print_section(section._replace(tables=section.grids, further=()), console)
+            shown = section._replace(tables=section.grids, further=())
+            print_section(_with_smaller_tables(shown, console) if is_undivided else shown, console)
 
 
 # ---- what all of them print ----------------------------------------------------------------------
