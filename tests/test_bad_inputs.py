@@ -110,7 +110,7 @@ FILES = {
                  "has 9 bytes; at most 8 are read"),
     "loop": (lambda path: path.symlink_to(path), reading.read_text,
              "file cannot be read: Too many levels"),
-    "gone": (lambda path: None, reading.read_text, "file cannot be read: No such file"),
+    "gone": (lambda path: None, reading.read_text, "there is no file or folder "),
     "folder": (Path.mkdir, reading.read_text, "is not a regular file"),
     "device": (lambda path: path.symlink_to("/dev/zero"), reading.read_text,
                "is not a regular file"),

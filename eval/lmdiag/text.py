@@ -240,14 +240,21 @@ def column_like(name: str, columns: Iterable[str]) -> str:
 def suggest(name: str, choices: Iterable[str]) -> str:
     """Returns ` (did you mean 'x'?)` for the choice closest to a name; "" if none is close.
 
-    Letter case is ignored; the first 2000 choices are compared.
-
     >>> suggest("WROD", ["token", "word"]), suggest("anything", ["token", "word"])
     (" (did you mean 'word'?)", '')
     """
+    choice = closest(name, choices)
+    return f" (did you mean {choice!r}?)" if choice else ""
+
+
+def closest(name: str, choices: Iterable[str]) -> str:
+    """Returns the choice closest to a name; "" if none is close.
+
+    Letter case is ignored; the first 2000 choices are compared.
+    """
     by_lower = {choice.lower(): choice for choice in sorted(set(choices), reverse=True)[-2000:]}
     matches = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    return f" (did you mean {by_lower[matches[0]]!r}?)" if matches else ""
+    return by_lower[matches[0]] if matches else ""
 
 
 @cache

@@ -191,6 +191,16 @@ def test_a_loss_fails_the_command(command):
     code, out, err = command("compare", good, bad, "--fail-on-loss")
     assert (code, err.count("lmdiag: loss: ")) == (1, len(rejected))
     assert out == command("compare", good, bad)[1]
+    document = json.loads(command("compare", good, bad, "--json", "--fail-on-loss", 10)[1])
+    for x in document["comparisons"]:
+        in_percent = x["statistic"] in ("proportion", "share")
+        assert x["loss"] == (in_percent and x["difference"] < -0.1)
+    document = json.loads(command("compare", good, bad, "--json")[1])["comparisons"]
+    assert sum(x["loss"] for x in document) == len(rejected)
+    assert [x["label"] for x in document if x["loss"]] == [x.label for x in rejected]
+    verdicts = {x["verdict"]: x["p_adjusted"] for x in document}
+    assert verdicts["lower"] < 0.05 <= verdicts["not distinguishable"]
+    assert {x["verdict"] for x in document if x["p_adjusted"] is None} <= {None}
     assert command("compare", good, bad, "--fail-on-loss", largest - 1)[0] == 1
     assert command("compare", good, bad, "--fail-on-loss", largest)[::2] == (0, "")
     assert command("compare", bad, good, "--fail-on-loss", 0)[::2] == (0, "")

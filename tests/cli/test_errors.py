@@ -33,6 +33,9 @@ BAD = [
     ("run", "name a model: --model MODEL, or --model @FILE"),
     ("fit", "HUMAN is missing: write it before the options, lmdiag fit HUMAN. See `lmdiag fit"),
     # a file and a model in each other's place
+    ("compare {run}x {second}", "there is no folder {run}x (did you mean '{run}'?): name the di"),
+    ("report {data}x", "there is no folder {data}x (did you mean '{data}'?): name the directory"),
+    ("fit {data}.csv --model x", "there is no file or folder {data}.csv"),
     ("run gpt2", "there is no file gpt2: if it is the model, write --model gpt2, else add a"),
     ("run {data}", "name a model: --model MODEL, or --model @FILE"),
     ("run --model gpt2 {run}/results.json", "results.json is data, not a model: write it before"),
@@ -64,8 +67,9 @@ BAD = [
 def test_bad_input_is_one_line_without_the_usage(command, monkeypatch, line, message):
     monkeypatch.chdir(command.folder)
     places = dict(zip(("run", "second"), command.runs, strict=True))
-    arguments = [word.format(data=command.data, **places) for word in shlex.split(line)]
-    assert message in command.refused(*arguments)
+    places |= {"data": command.data}
+    arguments = [word.format(**places) for word in shlex.split(line)]
+    assert message.format(**places) in command.refused(*arguments)
     assert list(command.folder.iterdir()) == []
 
 
@@ -140,6 +144,21 @@ def test_a_signal_at_any_moment_ends_without_a_traceback(case):
     words = [sys.executable, "-c", script]
     ended = subprocess.run(words, capture_output=True, text=True, env=environment(), check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (143, "", printed)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [("ValueError('x')", 70), ("OSError('x')", 2), ("BadInput('x')", 2), ("BrokenPipeError", 141)],
+)
+def test_a_fault_of_lmdiag_has_its_own_exit_code(error, code):
+    """1 is a loss, and nothing else; only a fault has a traceback."""
+    script = (
+        "from lmdiag import cli\nfrom lmdiag.types import BadInput\n"
+        f"def parse(_): raise {error}\ncli.parse = parse\ncli.program(['report'])"
+    )
+    words = [sys.executable, "-c", script]
+    ended = subprocess.run(words, capture_output=True, text=True, env=environment(), check=False)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (code, code == 70)
 
 
 def test_other_commands_have_written_nothing(command, monkeypatch):

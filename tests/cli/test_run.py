@@ -82,7 +82,7 @@ def test_predictions_of_a_diagnostic_do_not_depend_on_what_else_is_asked(command
 @pytest.mark.slow
 def test_a_failure_of_one_model_does_not_stop_the_rest(run, command):
     code, out, err = run(command.folder / "absent", *command.models.values())
-    assert code == 1
+    assert code == 2
     assert "1 of 3 runs failed" in err
     assert "absent" in err
     files = (command.folder / "out").rglob("results.json")

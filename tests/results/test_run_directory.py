@@ -137,7 +137,7 @@ def test_a_full_disk_at_any_step_is_one_line_and_the_run_goes_on(command, argume
     for kilobytes in (0, 1, 8, 32):
         resource.setrlimit(resource.RLIMIT_FSIZE, (kilobytes * 1024, limits[1]))
         try:
-            error = command.refused(*arguments, output, code=1)
+            error = command.refused(*arguments, output)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert "file too large; what was saved is kept" in error
@@ -159,8 +159,9 @@ def test_output_that_nobody_takes_ends_a_command_without_a_traceback(folder):
     read, closed = os.pipe()
     os.close(read)
     full = os.open("/dev/full", os.O_WRONLY)
-    for out, message in (closed, ""), (full, "no space left on device; what was saved is kept"):
+    full_disk = "no space left on device; what was saved is kept"
+    for out, message, code in (closed, "", 141), (full, full_disk, 2):
         done = subprocess.run(program, stdout=out, stderr=-1, text=True, check=False)
         os.close(out)
-        assert (done.returncode, done.stderr.count("\n")) == (1, bool(message))
+        assert (done.returncode, done.stderr.count("\n")) == (code, bool(message))
         assert message in done.stderr

@@ -203,7 +203,7 @@ def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
         processes[killed].kill()
         processes[1 - killed].join(HANG)
     error = (tmp_path / f"{1 - killed}.err").read_text()
-    assert processes[1 - killed].exitcode == 1
+    assert processes[1 - killed].exitcode == 2
     assert "lmdiag: error: another process of this run has ended" in error
     assert "Traceback" not in error
     for folder in ("killed", "undisturbed"):

@@ -16,7 +16,6 @@ from sentence_files import write_sentences
 from lmdiag import results, stimuli
 from lmdiag.asking.protocol import Protocol
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
-from lmdiag.report.comparisons import comparison_label
 from lmdiag.report.formats.terminal import print_section
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading
 from lmdiag.report.output import Section
@@ -276,7 +275,7 @@ def test_what_is_shown_first_is_what_is_tested(demo_dir, tmp_path, elicitation):
     compared = comparison.compare_runs(*runs)
     (grid,) = overview(ReportFigures.of([run.results for run in runs])).tables
     shown = [row.labels[0] for row in grid.rows if not row.is_heading]
-    assert [comparison_label(x) for x in compared] == shown
+    assert [x.label for x in compared] == shown
     assert {"sensitivity, more natural (NAT)", "position bias"} - {*shown} == (
         set() if elicitation == "choice" else {"position bias"}
     )

@@ -4,9 +4,11 @@ A command is a function, whose parameters are its arguments and whose docstring 
 the module of the command that was typed is imported, and what is heavy only when the command runs,
 so help is instant.
 
-Exit codes: 0 done, 2 bad input, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM), 1 any other
-failure. Where `accelerate launch` or `torchrun` started several processes, the first one speaks for
-all.
+Exit codes: 0 done; 1 a loss that `compare --fail-on-loss` found, and nothing else; 2 bad input, and
+whatever else ends in one line (a model of several that failed, a full disk); 70 a fault of lmdiag
+itself, with a traceback; 130 interrupted (Ctrl-C), 141 the reader of the output closed it (as in
+`lmdiag report RUN | head`), 143 terminated (SIGTERM). Where `accelerate launch` or `torchrun`
+started several processes, the first one speaks for all.
 """
 
 from __future__ import annotations
@@ -91,14 +93,19 @@ _STOPPED = {
 )
 """Command -> what it leaves where it is interrupted; nothing for the others."""
 
+LOSS = 1
+ERROR = 2
+FAULT = 70
 INTERRUPTED = 128 + signal.SIGINT
+CLOSED = 128 + 13  # SIGPIPE, which Windows does not have
 TERMINATED = 128 + signal.SIGTERM
+"""Exit codes, see above."""
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PROTECTED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
-_WRONG = {errno.ENOENT, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO, errno.EINVAL}
-"""Errors of the system by their cause: a full disk, a protected path, a wrong path of the user."""
+"""Errors of the system by their cause: a full disk, a protected path."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -121,7 +128,7 @@ def program(argv: Sequence[str] | None = None) -> NoReturn:
             sys.stderr.flush()
         os._exit(code)
 
-    code = 1  # of a traceback
+    code = FAULT  # of a traceback
     # It runs after all other exit functions, which are registered later. Destroying the modules
     # of torch would take 0.2 s.
     atexit.register(leave_at_once)
@@ -266,7 +273,6 @@ def end(error: BaseException, command: str, state: str) -> int:
             line = f"lmdiag: {'terminated' if code == TERMINATED else 'interrupted'}; {state}"
             print(f"{below}{line}", file=sys.stderr, flush=True)
         return code
-    code = 2
     message = str(error)
     if isinstance(error, OSError):
         # The reader has closed the pipe, as in `lmdiag report RUN | head -1`, or the disk is full:
@@ -277,8 +283,7 @@ def end(error: BaseException, command: str, state: str) -> int:
             with suppress(OSError, ValueError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
-            return 1
-        code = 2 if error.errno in _PROTECTED | _WRONG else 1
+            return CLOSED
         if error.errno is not None:
             where = f" ({error.filename})" if error.filename else ""
             problem = f"{where}: {(error.strerror or message).lower()}"
@@ -302,4 +307,4 @@ def end(error: BaseException, command: str, state: str) -> int:
     if isinstance(error, CycloptsError | SharedError) and not is_first:
         return 0
     say(f"lmdiag: error: {message}")
-    return code
+    return ERROR

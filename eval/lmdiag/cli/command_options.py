@@ -32,7 +32,15 @@ from lmdiag.asking.protocol import (  # cyclopts looks up the types of the field
 from lmdiag.asking.training_steps import training_step
 from lmdiag.cli import say
 from lmdiag.files.hub_errors import plain_errors
-from lmdiag.files.reading import exists, has_file, is_file, is_folder, read_text, user_path
+from lmdiag.files.reading import (
+    exists,
+    has_file,
+    is_file,
+    is_folder,
+    near_path,
+    read_text,
+    user_path,
+)
 from lmdiag.models.loading.load_options import Loading, Serving
 from lmdiag.text import first_few, visible
 from lmdiag.types import BadInput, TableOptions
@@ -309,7 +317,9 @@ def _without_model(data: str) -> str:
     """Returns the message for a command without --model, whose data set may be meant as one."""
     if data == DATA or exists(user_path(data)):
         return "name a model: --model MODEL, or --model @FILE"
-    return f"there is no file {data}: if it is the model, write --model {data}, else add a --model"
+    near = near_path(user_path(data))
+    remedy = f"if it is the model, write --model {data}, else add a --model"
+    return f"there is no file {data}{near}: {remedy}"
 
 
 def read_models(file: str) -> list[tuple[str, str | None]]:

@@ -14,8 +14,8 @@ from cyclopts import Parameter
 
 from lmdiag.asking.protocol import KNOBS, Asks, Knob, Protocol, QueryOptions, query_options
 from lmdiag.asking.rules import ROWS, Case, applicable, needed_by, refusal
+from lmdiag.cli import ERROR, say
 from lmdiag.cli import command_options as options
-from lmdiag.cli import say
 from lmdiag.files.writing import clear_drafts, write_atomically
 from lmdiag.models.loading.load_options import Loading, LoadOptions, Serving
 from lmdiag.options import DataOptions, Running
@@ -150,7 +150,7 @@ def run_command(
         return 0
     sys.stdout.flush()  # the tables come first
     say(f"lmdiag: {len(failures)} of {len(requested)} runs failed: {', '.join(failures)}")
-    return 1
+    return ERROR
 
 
 def _say_designs(inputs: Inputs, *, quiet: bool) -> None:

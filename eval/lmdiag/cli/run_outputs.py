@@ -10,8 +10,8 @@ from cyclopts import Parameter
 
 import lmdiag
 from lmdiag.asking.protocol import KNOBS, Predictions, Protocol
+from lmdiag.cli import LOSS, say
 from lmdiag.cli import command_options as options
-from lmdiag.cli import say
 from lmdiag.files.reading import is_folder
 from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput, DesignOptions
@@ -151,10 +151,11 @@ def compare_command(
     for line in not_compared(loaded):
         say(f"lmdiag: not compared: {line}")
     losses = None if fail_on_loss is None else compared.losses(*fail_on_loss)
+    compared.points = fail_on_loss[0] if fail_on_loss else None
     showing.show(compared)
     for line in losses or ():
         say(f"lmdiag: loss: {line}")
-    return 1 if losses else 0
+    return LOSS if losses else 0
 
 
 def report_command(

@@ -17,7 +17,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from lmdiag.text import shortened, truncated
+from lmdiag.text import closest, shortened, truncated
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -69,11 +69,32 @@ def resource_path(*parts: str) -> Path:
     return path
 
 
+def near_path(path: Path) -> str:
+    """Returns ` (did you mean 'x'?)` for a path that is not there; "" if no name is close.
+
+    The first part that is missing is compared with the names in its folder, from which the only
+    one that contains it is as good as a close one: `gpt2` for `openai-community--gpt2`.
+    """
+    missing = [part for part in (path, *path.parents) if not os.path.lexists(part)]
+    if not missing:
+        return ""
+    first = missing[-1]
+    try:
+        names = [other.name for other in first.parent.iterdir()]
+    except OSError:  # a folder that may not be read, or a file
+        return ""
+    containing = [name for name in names if first.name.lower() in name.lower()]
+    name = closest(first.name, names) or (containing[0] if len(containing) == 1 else "")
+    return f" (did you mean {str(first.with_name(name))!r}?)" if name else ""
+
+
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
     """Turns errors of the file system into `BadInput` that names the file."""
     try:
         yield
+    except FileNotFoundError:
+        raise BadInput(f"there is no file or folder {path}{near_path(path)}") from None
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
     except ValueError as error:

@@ -18,8 +18,14 @@ from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.report.selections import LabelledRun
 from lmdiag.results import FigureKey, Run, cited_signature
 from lmdiag.results.model_labels import weights_text
-from lmdiag.studies.comparison import Comparison, Comparisons, compare_runs, refuse_different
-from lmdiag.studies.multiverse import ALPHA
+from lmdiag.studies.comparison import (
+    ALPHA,
+    IN_PERCENT,
+    Comparison,
+    Comparisons,
+    compare_runs,
+    refuse_different,
+)
 from lmdiag.text import visible
 
 _DIFFERENCE = "difference"
@@ -44,17 +50,7 @@ def comparison_row(c: Comparison) -> GridRow:
         CellText(p if p == numbers.UNDEFINED else f"{p} {c.test[0]}"),
         CellText(f"{mark}{numbers.p_value(c.p_adjusted)}"),
     )
-    return GridRow((comparison_label(c),), 0, cells)
-
-
-def comparison_label(c: Comparison) -> str:
-    """Returns the name of what was compared: that of the headline figure, else the usual one."""
-    diagnostic = diagnostics.get(c.task)
-    for x in diagnostic.headlines:
-        if x.label and c.by == x.by and c.measure in x.measures and c.level in x.levels:
-            return visible(x.label)
-    level = diagnostic.level_label(c.by, c.level) if c.by else ""
-    return visible(", ".join(filter(None, (MeasureName.of(c.measure).label, level))))
+    return GridRow((c.label,), 0, cells)
 
 
 def comparison_grids(comparisons: Iterable[Comparison], base: str, new: str) -> list[Grid]:
@@ -171,7 +167,7 @@ class RunPair(NamedTuple):
 
         None where nothing is in percent.
         """
-        percent = [c for c in self.comparisons.values() if c.statistic in ("proportion", "share")]
+        percent = [c for c in self.comparisons.values() if c.statistic in IN_PERCENT]
         bounds = (abs(bound) for c in percent for bound in (c.ci_low, c.ci_high) if bound == bound)
         return (max(bounds, default=1.0) or 1.0) if percent else None
 
@@ -190,12 +186,12 @@ class RunPair(NamedTuple):
 
         plots = []
         for i, (title, comparisons) in enumerate(_by_setting(self.comparisons.values()), start=1):
-            percent = [c for c in comparisons if c.statistic in ("proportion", "share")]
+            percent = [c for c in comparisons if c.statistic in IN_PERCENT]
             if not (percent and self.reach):
                 continue
             rows = DataFrame(
                 {
-                    "label": comparison_label(c), "n": c.n, "base": c.base, "new": c.new,
+                    "label": c.label, "n": c.n, "base": c.base, "new": c.new,
                     "series": self._larger(c),
                     "value": c.difference, "low": c.ci_low, "high": c.ci_high,
                     "p_adjusted": c.p_adjusted, "zero": 0.0,
@@ -225,7 +221,7 @@ def difference_tables(pairs: Sequence[RunPair]) -> list[Grid]:
     for pair in pairs:
         for title, compared in _by_setting(pair.comparisons.values()):
             of_model = cells.setdefault(title, {}).setdefault(pair.new, {})
-            of_model |= {comparison_label(c): _difference_cell(c) for c in compared}
+            of_model |= {c.label: _difference_cell(c) for c in compared}
     tables = []
     for title, of_models in cells.items():
         names = dict.fromkeys(name for of_model in of_models.values() for name in of_model)
@@ -252,9 +248,9 @@ def pair_findings(pairs: Sequence[RunPair]) -> list[str]:
         several = len({c.task for c in pair.comparisons.values()}) > 1
         differences[pair.new] = [
             Difference(
-                f"{diagnostics.get(c.task).short_title} " * several + comparison_label(c),
+                f"{diagnostics.get(c.task).short_title} " * several + c.label,
                 numbers.signed(c.difference, c.statistic)
-                + " points" * (c.statistic in ("proportion", "share")),
+                + " points" * (c.statistic in IN_PERCENT),
                 c.difference, c.p_adjusted,
             )
             for c in pair.comparisons.values()

@@ -23,7 +23,8 @@ from lmdiag.report.grid import CellText, Grid, text_grid
 from lmdiag.report.labels import difference_title, model_facts
 from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.results import REPORT, Figure, cited_signature
-from lmdiag.studies.multiverse import ALPHA, Headline, Multiverse, counts_of, effects_of
+from lmdiag.studies.comparison import ALPHA
+from lmdiag.studies.multiverse import Headline, Multiverse, counts_of, effects_of
 from lmdiag.text import visible
 
 _LONGEST_CHOICE = 40

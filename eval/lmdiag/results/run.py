@@ -259,6 +259,10 @@ def _opened(path: Path) -> tuple[Results, ScoreTable | None]:
         if begun := unfinished_runs([path]):
             names = first_few([*map(str, begun)])
             raise BadInput(f"no run in {path} is finished ({names}): {HOW_TO_CONTINUE}")
+        if not reading.exists(path):
+            raise BadInput(
+                f"there is no folder {path}{reading.near_path(path)}: name the directory of a run"
+            )
         raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
     results = _read(path)
     return results, check_files(path, results)

@@ -28,6 +28,7 @@ from lmdiag.files.reading import (
     is_file,
     is_folder,
     json_layout,
+    near_path,
     parse_yaml,
     read_json,
     read_text,
@@ -41,7 +42,7 @@ from lmdiag.stimuli.published_formats import EXTENDED_SETS, TEXT, extended_task,
 from lmdiag.stimuli.reading.forms import SHORT_NAMES, form_of, in_form
 from lmdiag.tables.table_files import TABLE_SUFFIXES, Table, read_table, row_index
 from lmdiag.tables.text_tables import is_text_table
-from lmdiag.text import shortened, suggest
+from lmdiag.text import shortened
 from lmdiag.types import DIAGNOSTICS, BadInput
 
 BUILT: Mapping[str, str] = {"lmdiag": "upstream", "demo": "demo"}
@@ -185,10 +186,7 @@ def find(data: str, revision: str | None = None) -> Dataset:
     repo, named = split_revision(data)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", repo) and Path(repo).suffix.lower() not in _SUFFIXES:
         return _hub(repo, named or revision)
-    suggestion = ""
-    if is_folder(path.parent):
-        with readable(path.parent):
-            suggestion = suggest(path.name, [other.name for other in path.parent.iterdir()])
+    suggestion = near_path(path)
     if path.suffix.lower() in _SUFFIXES or (suggestion and path.suffix):
         raise BadInput(f"there is no file {data}{suggestion}: name a file that exists")
     if data in diagnostics.built_in():

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic_core import to_jsonable_python
@@ -37,7 +37,7 @@ from lmdiag.results.figures import in_patterns
 from lmdiag.results.item_scores import MeasureScores, on_common_items
 from lmdiag.results.model_labels import model_label, model_labels
 from lmdiag.stimuli.perturbations import NONE
-from lmdiag.text import shortened, suggest
+from lmdiag.text import shortened, suggest, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -48,6 +48,15 @@ if TYPE_CHECKING:
 SAME_TEST = {"tse": "sensitivity", "prediction_accuracy": "suite_accuracy"}
 """Measure -> the measure with which it is equal by construction where both have the same items: all
 verbs are single tokens; each suite has one prediction."""
+
+
+ALPHA = 0.05
+"""A test whose p is below this rejects."""
+
+IN_PERCENT = ("proportion", "share")
+"""Statistics of figures in percent."""
+
+Verdict = Literal["higher", "lower", "not distinguishable"]
 
 
 @dataclass(frozen=True)
@@ -96,6 +105,34 @@ class Comparison:
         """The address of the figure, by the names of the base run."""
         return FigureKey(self.task, self.setting, self.measure, self.by, self.level)
 
+    @property
+    def label(self) -> str:
+        """What was compared, in words: the name of the headline figure, else the usual one."""
+        diagnostic = diagnostics.get(self.task)
+        for headline in diagnostic.headlines:
+            is_same = self.by == headline.by and self.level in headline.levels
+            if headline.label and is_same and self.measure in headline.measures:
+                return visible(headline.label)
+        level = diagnostic.level_label(self.by, self.level) if self.by else ""
+        return visible(", ".join(filter(None, (MeasureName.of(self.measure).label, level))))
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What the adjusted p says of the new run; None where nothing was tested."""
+        if math.isnan(self.p_adjusted):
+            return None
+        if self.p_adjusted >= ALPHA:
+            return "not distinguishable"
+        return "higher" if self.difference > 0 else "lower"
+
+    def is_loss(self, points: float | None = None) -> bool:
+        """Returns whether a figure in percent is lower in the new run; see `Comparisons.losses`."""
+        if self.statistic not in IN_PERCENT:
+            return False
+        if points is None:
+            return self.verdict == "lower"
+        return -100 * self.difference > points + 1e-9
+
 
 class Comparisons(Presentable, list[Comparison]):
     """Comparisons of a model with others, one a measure and other model.
@@ -106,7 +143,11 @@ class Comparisons(Presentable, list[Comparison]):
         signatures: parallel; see `lmdiag.results.signature`.
         across: keys of `KNOBS` in which the runs may differ.
         seed: of the tests.
+        points: percentage points by more than which a figure that is lower is a loss; None where
+            its adjusted p says so.
     """
+
+    points: float | None = None
 
     def __init__(
         self,
@@ -139,15 +180,9 @@ class Comparisons(Presentable, list[Comparison]):
         """
         if points is not None and not 0 <= points <= 100:
             raise BadInput(f"a loss of {points:g} points: give a number from 0 to 100")
-        in_percent = [row for row in self if row.statistic in ("proportion", "share")]
-        if not in_percent:
+        if all(row.statistic not in IN_PERCENT for row in self):
             raise BadInput("no figure in percent is compared, so that none can be a loss")
-        lost = [
-            row
-            for row in in_percent
-            if row.difference < 0
-            and (row.p_adjusted < 0.05 if points is None else -100 * row.difference > points + 1e-9)
-        ]
+        lost = [row for row in self if row.is_loss(points)]
         return [
             f"{row.key.measure} of {row.task}{f' ({row.level})' if row.level else ''}: "
             f"{100 * row.base:.1f} to {100 * row.new:.1f} ({self.names[row.number]}), "
@@ -159,12 +194,14 @@ class Comparisons(Presentable, list[Comparison]):
         """Returns a pandas table with a row per comparison.
 
         `base_model` and `new_model` name the models, `base` and `new` are their figures.
-        Undefined is NaN; the other columns are the fields of `Comparison`.
+        Undefined is NaN; the other columns are those of `Comparison`.
         """
         from pandas import DataFrame
 
         frame = DataFrame(
-            {"base_model": self.names[0], "new_model": self.names[row.number]} | asdict(row)
+            {"base_model": self.names[0], "new_model": self.names[row.number]}
+            | asdict(row)
+            | {"label": row.label, "verdict": row.verdict}
             for row in self
         )
         return frame.drop(columns="number", errors="ignore")
@@ -179,9 +216,12 @@ class Comparisons(Presentable, list[Comparison]):
             known = {fact: value for fact, value in known.items() if value is not None}
             models.append({"name": name, "model": model.id} | known)
         records = []
-        for record in map(asdict, self):
-            new = self.names[record.pop("number")]
-            records.append({"base_model": self.names[0], "new_model": new} | record)
+        for row in self:
+            fields = asdict(row)
+            new = self.names[fields.pop("number")]
+            judged = {"verdict": row.verdict, "loss": row.is_loss(self.points)}
+            models_of_row = {"base_model": self.names[0], "new_model": new}
+            records.append(models_of_row | {"label": row.label} | fields | judged)
         document = {
             "signature": self.signatures[0], "models": models,
             **({"across": self.across, "signatures": self.signatures} if self.across else {}),

@@ -23,7 +23,7 @@ from lmdiag.files.reading import has_file
 from lmdiag.presentable import Presentable
 from lmdiag.results import SCORES, Figure, FigureKey, Run, load_run, read_results
 from lmdiag.results.results import read_record
-from lmdiag.studies.comparison import Comparison, compare_pairs, scored_pair
+from lmdiag.studies.comparison import ALPHA, Comparison, compare_pairs, scored_pair
 from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 MULTIVERSE = "multiverse.json"
 MULTIVERSE_PAGE = "multiverse.html"
-ALPHA = 0.05
-"""A test whose p is below this rejects."""
 
 _OF_FIGURE = ("value", "n", "ci_low", "ci_high", "chance", "statistic")
 """Fields of a figure that the table of a multiverse has."""
