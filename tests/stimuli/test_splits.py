@@ -50,6 +50,7 @@ ITEMS = {
     "item=_:item,grammaticality,number": "{item}_{gram}_{number}",
     "item=-:part_1,grammaticality,item,number": "agr-{gram}-{item}-{number}",
     "id=.:item,grammaticality,number": "{item}.{gram}.{number}",
+    "Code=_:grammaticality,number,item": "{gram}_{number}_{item}",
 }
 
 
@@ -79,3 +80,21 @@ def test_more_than_six_levels_are_answered_with_the_split_that_divides_them():
     )
     (warning,) = design_of(stimuli.load(rows)).warnings
     assert "divide them by --split cond=_:factor_1,factor_2" in warning
+
+
+def test_labels_that_have_items_in_them_are_divided_under_their_own_name():
+    """A column that is read as items, and one beside items; numbers have no parts."""
+    rows = pd.DataFrame(
+        {"Code": f"{number}{item}", "sentence": f"The {noun} with {item} {number} {verb}."}
+        for item, noun in enumerate(["baker", "pilot", "singer"])
+        for number in ("sg", "pl")
+        for verb in ("ran", "sat")
+    )
+    warnings = design_of(stimuli.load(rows)).warnings
+    assert "--split Code=:number,item divides them" in warnings[0]
+    labels = [f"i{code[2:]}_{code[:2]}" for code in rows["Code"]]
+    beside = rows.assign(item=rows["Code"].str[2:], Code=labels, kind=["a", "b"] * 6)
+    warnings = " ".join(design_of(stimuli.load(beside)).warnings)
+    assert "--split Code=_:part,number divides them" in warnings
+    numbers = rows.assign(Code=[int(code[2:]) * 10 + (code[:2] == "sg") for code in rows["Code"]])
+    assert "--split" not in " ".join(design_of(stimuli.load(numbers)).warnings)

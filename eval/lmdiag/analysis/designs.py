@@ -210,10 +210,11 @@ def analyse_table(
     reads: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    is_joined = len(item) > 1 or "suite" in table  # the names of a suite and its item
+    # the names of a suite and its item are joined
+    item_column = "" if len(item) > 1 or "suite" in table else next(iter(item), "item")
 
     def find(part: DataFrame) -> Uses:
-        return uses_of(rows.data_of(part), conditions, response, is_joined=is_joined)
+        return uses_of(rows.data_of(part), conditions, response, item=item_column)
 
     kept: Mapping[str, Sequence[str]] = {}
     if "item" in table:

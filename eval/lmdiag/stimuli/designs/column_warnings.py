@@ -17,7 +17,7 @@ from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct_by
 from lmdiag.stimuli.values.kinds import MOST_LABELS, RELATED, Distinct, shared_words
 from lmdiag.stimuli.values.levels import near_level_problem, near_levels
 from lmdiag.stimuli.values.names import is_filler
-from lmdiag.stimuli.values.splits import split_of, split_of_names
+from lmdiag.stimuli.values.splits import split_of, split_of_names, split_with_items
 from lmdiag.text import first_few, in_order, shortened
 from lmdiag.types import BadInput
 
@@ -43,7 +43,7 @@ def warnings_of(uses: Uses, places: Places | None = None) -> list[str]:
         has = f"item numbers begin anew at each {name}: their texts have few words in common"
         lines.append(f"{has}: give --item {quote(name)} item")
     if uses.levels:
-        lines += [*filter(None, [_split_of_items(uses)])]
+        lines += [*filter(None, [_split_of_labels(uses)])]
         lines += [_nested(uses, name) or _dropped(uses, name) for name in uses.dropped]
     for name, levels in uses.levels.items():
         if split := split_of(levels, uses.rows.columns):
@@ -52,14 +52,20 @@ def warnings_of(uses: Uses, places: Places | None = None) -> list[str]:
     return [*lines, *_fillers(uses), *_repeated_trials(uses)]
 
 
-def _split_of_items(uses: Uses) -> str:
-    """Which names of items have a condition in them, and what divides them; "" for none."""
-    if uses.is_joined:  # joined names are not divided again
-        return ""
+def _split_of_labels(uses: Uses) -> str:
+    """Which names of items, or labels beside them, have conditions in them, and the remedy."""
     rows = uses.rows
     # of conditions that were found, texts of an item may be alike for other reasons
     texts = None if uses.levels or rows.texts is None else rows.texts.tolist()
-    return split_of_names(rows.items, texts, rows.columns)
+    # joined names are not divided again
+    split = split_of_names(rows.items, texts, rows.columns, uses.item) if uses.item else ""
+    if split:
+        return split
+    known = [rows.items.codes, *(rows.columns[name].codes for name in uses.levels)]
+    columns = {name: rows.columns[name] for name, use in uses.others.items() if use != "reader"}
+    unknown = {x: v for x, v in columns.items() if not is_known_from(v.codes, known)}
+    splits = (split_with_items(v, rows.items, x, rows.columns) for x, v in unknown.items())
+    return next(filter(None, splits), "")
 
 
 def refuse_near_levels(uses: Uses) -> None:
@@ -74,7 +80,7 @@ def refuse_near_levels(uses: Uses) -> None:
 
 def why_no_conditions(uses: Uses) -> str:
     """Returns why no column of a table is a condition, and what to do; "" if none may be one."""
-    if split := _split_of_items(uses):
+    if split := _split_of_labels(uses):
         return split
     if uses.alike:
         both = " and ".join(uses.alike)

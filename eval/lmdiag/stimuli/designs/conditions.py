@@ -137,7 +137,7 @@ class Uses:
         repeated: condition -> texts of items that have several of its levels, and all texts.
         of_readers: columns whose level is that of the reader.
         reader: the column of readers; "" for none.
-        is_joined: several columns name the items.
+        item: the column that names the items in the file; "" where several do.
     """
 
     rows: ItemLevels
@@ -150,7 +150,7 @@ class Uses:
     repeated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     of_readers: Sequence[str] = ()
     reader: str = ""
-    is_joined: bool = False
+    item: str = "item"
 
     def set_aside(self, condition: str) -> tuple[str, ...]:
         """Returns the levels of a condition that items of their own have, as fillers."""
@@ -164,7 +164,7 @@ def uses_of(
     conditions: Collection[str] = (),
     response: str = "",
     *,
-    is_joined: bool = False,
+    item: str = "item",
 ) -> Uses:
     """Returns what each column of a table with a column item is used for.
 
@@ -179,7 +179,8 @@ def uses_of(
         table: columns of plain values, among them those of texts that a model reads, if there are.
         conditions: what the user says they are; () to find them.
         response: the column of the response, which cannot be a condition.
-        is_joined: several columns name the items, see `lmdiag.stimuli.designs.design.joined_items`.
+        item: the column that names the items in the file; "" where several do, see
+            `lmdiag.stimuli.designs.design.joined_items`.
     """
     texts = model_texts(table)
     never = {"item", response, *(TEXT_COLUMNS if texts else ())}
@@ -188,7 +189,7 @@ def uses_of(
     finder = _Finder(ItemLevels.of(table, names, texts))
     given = [name for name in conditions if name in names]
     uses = finder.given(given) if given else finder.found()
-    return replace(uses, is_joined=is_joined)
+    return replace(uses, item=item)
 
 
 def _never(table: DataFrame) -> set[str]:

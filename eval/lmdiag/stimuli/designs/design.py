@@ -126,8 +126,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     if not {*names} <= {*filled} or stimuli.form == "minimal_pairs":
         by = stimuli.diagnostic.levels(columns)
         plain_uses = {x: "break-down" if x in by else "not used" for x in others if x != "good"}
-        near = named_columns("item", (*others, "id"))[:1] if stimuli.form != "minimal_pairs" else []
-        hints = [*filter(None, (_item_hint(stimuli, name, texts) for name in near))]
+        hints = [] if stimuli.form == "minimal_pairs" else [*_item_hints(stimuli, others, texts)]
         hints += _further_texts(stimuli, others)
         return Design(
             len(stimuli),
@@ -141,7 +140,9 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     table = DataFrame({name: values[name] for name in (*others, *texts)})
     table["item"] = joined_items(DataFrame({name: values[name] for name in names}))
     named = [name for name in named if name in others]
-    uses = uses_of(table, named, is_joined=len(names) > 1)
+    item = "" if len(names) > 1 else names[0]
+    item = next(iter(own_names), item) if item == "item" else item
+    uses = uses_of(table, named, item=item)
     design = _Found(stimuli, uses, names)
     return Design(
         len(stimuli),
@@ -170,13 +171,21 @@ def _further_texts(stimuli: Stimuli, others: Iterable[str]) -> Iterator[str]:
         yield f"{', '.join(texts)} not read: --wide {both} reads a row for each"
 
 
-def _item_hint(stimuli: Stimuli, name: str, texts: Sequence[str]) -> str:
-    """What a column that is named as items may be; "" if it names rows."""
-    names = values_of(stimuli.columns()[name])
-    if len(names.levels) < len(stimuli):
-        return f"no column item: if {name} names the items, give --item {quote(name)}"
-    split = split_of_names(names, stimuli.texts(*texts), {}, name)
-    return split and f"no column item: {split}"
+def _item_hints(stimuli: Stimuli, others: Sequence[str], texts: Sequence[str]) -> Iterator[str]:
+    """Yields what may name the items of rows without them: a column, or a part of its labels."""
+    columns = stimuli.columns()
+    near = named_columns("item", (*others, "id"))[:1]
+    for name in near:
+        if len(values_of(columns[name]).levels) < len(stimuli):
+            yield f"no column item: if {name} names the items, give --item {quote(name)}"
+            return
+    for name in dict.fromkeys((*near, *others)):
+        labels = values_of(columns[name])
+        if labels.kind() in ("word", "label"):
+            split = split_of_names(labels, stimuli.texts(*texts), {}, name)
+            if split:
+                yield f"no column item: {split}"
+                return
 
 
 def item_columns(options: DesignOptions, columns: Collection[str]) -> list[str]:

@@ -93,7 +93,7 @@ class Distinct:
     @cached_property
     def is_number(self) -> bool:
         """Whether all values are numbers."""
-        return bool(self.levels) and all(map(_is_number, self.levels))
+        return bool(self.levels) and all(map(is_numeral, self.levels))
 
     @cached_property
     def sample(self) -> Sequence[str]:
@@ -221,7 +221,8 @@ def n_words(text: str) -> int:
     return max(len(text.split()), len(_JOINED(text)) - 2)
 
 
-def _is_number(text: str) -> bool:
+def is_numeral(text: str) -> bool:
+    """Returns whether a text is a number."""
     try:
         float(text)
     except ValueError:

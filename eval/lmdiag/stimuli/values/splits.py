@@ -9,7 +9,7 @@ from math import prod
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from lmdiag.stimuli.values.kinds import MOST_LABELS, RELATED, Distinct, shared_words
+from lmdiag.stimuli.values.kinds import MOST_LABELS, RELATED, Distinct, is_numeral, shared_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,12 +57,17 @@ def _capital_parts(name: str) -> list[str]:
 
 
 def _divisions(names: Sequence[str]) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yields each separator by which all names have the same number of parts, and the parts."""
+    """Yields each separator by which all names have the same number of parts, and the parts.
+
+    Numbers have no parts.
+    """
+    if all(map(is_numeral, names)):
+        return
     first = names[0]
     marks = _SEPARATOR(first)
     choices = [(x, first.count(x) + 1) for x in (*marks, *"".join(marks))]
     choices += [("", 2), ("", len(_capital_parts(first)))]
-    is_short = len(first) <= _MOST_LETTERS and (first.isupper() or first.isdecimal())
+    is_short = len(first) <= _MOST_LETTERS and first.isupper()
     choices += [("", len(first))] if is_short else []
     for separator, n in dict.fromkeys(choices):
         for some in (names[:_FIRST_NAMES], names):
@@ -156,11 +161,12 @@ def split_of_names(
 
 
 def _readings(
-    names: Sequence[str], taken: Collection[str]
+    names: Sequence[str], taken: Collection[str], item: str = "item"
 ) -> Iterator[tuple[str, NDArray[np.intp], NDArray[np.intp]]]:
     """Yields how names are divided into an item and conditions, and the numbers of these.
 
-    Any part may be the item, if the others have 2 to 6 levels each, and most items several.
+    Any part may be the item, which gets this name, if the others have 2 to 6 levels each, and most
+    items several.
     """
     import numpy as np
     from pandas import factorize
@@ -176,8 +182,30 @@ def _readings(
             if not factors or max(map(np.max, factors)) >= MOST_LABELS or len(sizes) < 2:
                 continue
             if (sizes > 1).mean() > 0.5:
-                columns = ["item" if x == number else name for x, name in enumerate(part_names)]
+                columns = [item if x == number else name for x, name in enumerate(part_names)]
                 yield f"{separator}:{','.join(columns)}", items, combined(*factors)
+
+
+def split_with_items(labels: Distinct, items: Distinct, column: str, taken: Collection[str]) -> str:
+    """Returns what divides labels into the item that stands beside them and conditions; or "".
+
+    Args:
+        labels: of a column.
+        items: names of the rows' items, which one part of the labels has, too.
+        column: of the labels.
+        taken: names of the columns of the table.
+    """
+    import numpy as np
+
+    from lmdiag.stimuli.values.codes import is_known_from
+
+    for split, of_items, _ in _readings(labels.levels, taken, "part"):
+        of_rows = np.where(labels.codes < 0, -1, of_items[labels.codes])
+        filled = np.where(of_rows < 0, -1, items.codes)
+        if is_known_from(of_rows, [filled]) and is_known_from(filled, [of_rows]):
+            has = f"{column} has the item and conditions in it, as {labels.levels[0]}"
+            return f"{has}: --split {quote(f'{column}={split}')} divides them"
+    return ""
 
 
 def _names_levels(column: Distinct, items: Distinct, levels: NDArray[np.intp]) -> bool:
