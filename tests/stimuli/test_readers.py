@@ -839,3 +839,19 @@ def test_a_column_that_groups_related_texts_is_named_where_each_row_is_an_item()
     assert warning.endswith("rows of one set have related texts: give --item set")
     read = design_of(stimuli.load(rows), DesignOptions(item=("set",)))
     assert (read.n_items, [*read.levels]) == (12, ["tense"])
+
+
+def test_a_column_that_names_cells_is_the_condition_where_factors_leave_cells_empty():
+    cells = [("know", "ind"), ("know", "sub"), ("think", "ind"), ("think", "sub"), ("wish", "sub")]
+    rows = pd.DataFrame(
+        {"item": str(item), "verb": verb, "mood": mood, "cell": f"{verb}+{mood}",
+         "sentence": f"The cook of {item} {verb} {mood}."}
+        for item in range(3)
+        for verb, mood in cells
+    )  # fmt: skip
+    design = design_of(stimuli.load(rows))
+    assert ([*design.levels], design.n_complete) == (["cell"], 3)
+    crossed = design_of(stimuli.load(rows[rows["verb"] != "wish"]))
+    assert [*crossed.levels] == ["verb", "mood"]
+    without_names = design_of(stimuli.load(rows.drop(columns="cell")))
+    assert [*without_names.levels] == ["verb", "mood"]

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, product
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -275,7 +276,7 @@ class _Finder:
         found = [name for name in self.candidates if self._may_be(name)]
         found = self._without_restarts(found)
         found = self._without_lists(found)
-        found = self._without_followers(found)
+        found = self._with_complete_cells(self._without_followers(found))
         columns = {name: self.candidates[name] for name in found}
         return self._uses({name: column.texts(column.kept) for name, column in columns.items()})
 
@@ -430,6 +431,31 @@ class _Finder:
                 continue
             chosen = [*(x for x in chosen if not self._follows(x, [name])), name]
         return [name for name in found if name in chosen]
+
+    def _with_complete_cells(self, found: list[str]) -> list[str]:
+        """The conditions, or in place of some the column that names their cells.
+
+        That is where no item has all cells of the conditions that were found, and some have all
+        levels of this column, of which there may be more than six.
+        """
+        if len(found) < 2 or self._has_complete_items(found):
+            return found
+        for cell, column in self.candidates.items():
+            factors = [name for name in found if self._follows(name, [cell])]
+            is_cell = len(factors) > 1 and column.share_with_all() >= _MOST_ITEMS
+            chosen = [name for name in found if name not in factors] + [cell]
+            if is_cell and cell not in self.reasons and self._has_complete_items(chosen):
+                return [name for name in self.candidates if name in chosen]
+        return found
+
+    def _has_complete_items(self, names: Sequence[str]) -> bool:
+        """Whether some item has all cells of the levels of columns that are kept."""
+        columns = [self.candidates[name] for name in names]
+        codes = [self.columns[name].codes for name in names]
+        is_kept = [np.isin(of, column.kept) for of, column in zip(codes, columns, strict=True)]
+        cells = np.where(np.logical_and.reduce(is_kept), combined(*codes), -1)
+        n_cells = prod(len(column.kept) for column in columns)
+        return bool((n_distinct_by(self.items, cells) == n_cells).any())
 
     def _follows(self, name: str, others: Sequence[str]) -> bool:
         codes = [self.columns[other].codes for other in others]
