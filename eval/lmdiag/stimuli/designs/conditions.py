@@ -37,6 +37,7 @@ from lmdiag.stimuli.values.kinds import (
 from lmdiag.stimuli.values.levels import ItemLevels, model_texts
 from lmdiag.stimuli.values.names import (
     TEXT_COLUMNS,
+    are_lists,
     is_filler,
     is_named,
     is_outcome,
@@ -277,6 +278,7 @@ class _Finder:
         found = self._without_restarts(found)
         found = self._without_lists(found)
         found = self._with_complete_cells(self._without_followers(found))
+        found = self._with_more_than_lists(found)
         columns = {name: self.candidates[name] for name in found}
         return self._uses({name: column.texts(column.kept) for name, column in columns.items()})
 
@@ -447,6 +449,13 @@ class _Finder:
             if is_cell and cell not in self.reasons and self._has_complete_items(chosen):
                 return [name for name in self.candidates if name in chosen]
         return found
+
+    def _with_more_than_lists(self, found: list[str]) -> list[str]:
+        """The conditions; none where all of them are lists, groups or versions."""
+        if not all(are_lists(name, self.columns[name].levels) for name in found):
+            return found
+        self.reasons |= dict.fromkeys(found, "not a condition (a list, group or version alone)")
+        return []
 
     def _has_complete_items(self, names: Sequence[str]) -> bool:
         """Whether some item has all cells of the levels of columns that are kept."""

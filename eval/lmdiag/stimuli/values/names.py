@@ -138,6 +138,9 @@ _LIST = re.compile(
     r"(lists?|lst|gro?u?ps?|versions?|latin|counterbalanc|subj|participant|session).*"
 ).fullmatch
 
+# the number or the letter of a list
+_NUMBERED = re.compile(r"(\d+|(?<![^\W\d_])[a-z])\Z")
+
 _FILLER = re.compile(
     r"(filler.*|fill|practi[cs]e.*|prac|training|warm[\W_]?up)[\W_]*\d*", re.IGNORECASE
 ).fullmatch
@@ -150,6 +153,20 @@ def is_named(name: str, role: str) -> bool:
     """Returns whether a column has a known name of something in `NAMES`."""
     plain = folded(name.removesuffix(DATA_SUFFIX))
     return plain in NAMES[role] or (role == "list" and bool(_LIST(plain)))
+
+
+def are_lists(name: str, levels: Iterable[str]) -> bool:
+    """Returns whether a column has lists, by its name or, as factors may have it, its levels, too.
+
+    >>> are_lists("version", ["long", "short"]), are_lists("form", ["long", "short"])
+    (True, False)
+    >>> are_lists("form", ["A", "B"]), are_lists("block", ["block1", "block2"])
+    (True, True)
+    """
+    if not is_named(name, "list"):
+        return False
+    stems = {_NUMBERED.sub("", level.strip().casefold()) for level in levels}
+    return bool(_LIST(folded(name.removesuffix(DATA_SUFFIX)))) or len(stems) == 1
 
 
 def names_sentences(name: str) -> bool:
