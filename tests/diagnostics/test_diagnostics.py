@@ -67,7 +67,7 @@ DIAGNOSTIC = Diagnostic(
     headlines=(FigureSelection(("sensitivity",), label="tense preferred"),),
     leaderboard=(FigureSelection(("sensitivity",)),),
     level_labels={"tense": {"past": "past tense", "future": "future tense"}},
-    compared_by={"sensitivity": "tense"},
+    compared_by=(FigureSelection(("sensitivity",), "tense"),),
 )
 '''
 
@@ -170,7 +170,7 @@ def test_what_a_diagnostic_declares_is_in_its_data(demo_dir, tmp_path, task):
     for perturbation in diagnostic.perturbations:
         assert set(perturbation.needs) <= set(table)
         assert perturbations.perturb(rows, perturbation.name, 0, 0).columns()["context"]
-    selections = (*diagnostic.headlines, *diagnostic.leaderboard)
+    selections = (*diagnostic.headlines, *diagnostic.leaderboard, *diagnostic.compared_by)
     for shape in (*diagnostic.tables, *selections):
         for pattern in shape.measures:
             assert any(fnmatchcase(name, pattern) for name in scores), pattern
@@ -178,7 +178,7 @@ def test_what_a_diagnostic_declares_is_in_its_data(demo_dir, tmp_path, task):
     addresses = [(by_, "") for table in diagnostic.tables for by_ in table.by]
     addresses += [(x.by, level) for x in selections for level in (x.levels or ("",))]
     addresses += [(chart.by, level) for chart in diagnostic.charts for level in chart.levels]
-    addresses += [(by_, "") for by_ in (*diagnostic.untagged, *diagnostic.compared_by.values())]
+    addresses += [(by_, "") for by_ in diagnostic.untagged]
     for column, level in addresses:
         assert not column or column in by, column
         is_known = any(fnmatchcase(known, level) for known in by.get(column, ()))
@@ -202,14 +202,15 @@ def test_every_name_in_a_declaration_is_known(name):
     levels = {level for labels in diagnostic.level_labels.values() for level in labels}
     levels |= {level for table in diagnostic.tables for level in table.levels}
     labels = {"", "human", *measures, *levels}
-    selections = (*diagnostic.headlines, *diagnostic.leaderboard, *diagnostic.charts)
+    figures = (*diagnostic.headlines, *diagnostic.leaderboard, *diagnostic.compared_by)
+    selections = (*figures, *diagnostic.charts)
     patterns = {name for x in (*selections, *diagnostic.tables) for name in x.measures}
     if diagnostic.asks == "sentence":
         patterns -= {*Chart("figures").measures}  # the usual ones, of which a diagnostic has some
-    for pattern in (*patterns, *diagnostic.compared_by):
+    for pattern in patterns:
         assert any(fnmatchcase(base, pattern.partition("@")[0]) for base in measures), pattern
     used = {x.by for x in selections} | {by_ for table in diagnostic.tables for by_ in table.by}
-    used |= {*diagnostic.compared_by.values(), *diagnostic.untagged, diagnostic.item_within}
+    used |= {*diagnostic.untagged, diagnostic.item_within}
     own = {"prediction"} if diagnostic.has_regions else set()
     assert used <= by | own
     for table in diagnostic.tables:

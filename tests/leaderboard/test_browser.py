@@ -73,7 +73,7 @@ def test_rows_and_columns_can_be_chosen(board):
     assert board.locator("#board-count").inner_text() == "2 of 3 rows"
     controls.get_by_label("Find a model").fill("STRO")
     assert names(board) == [STRONG]
-    for group, n in (("overview", 8), ("neg136", 6), ("", 14)):
+    for group, n in (("overview", 8), ("neg136", 9), ("", 17)):
         controls.get_by_label("Columns").select_option(group)
         assert board.locator("#board thead th.figure:visible").count() == n
 

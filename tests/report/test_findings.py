@@ -62,29 +62,27 @@ def results_with(model="org/model", n_rows=136, **sensitivities):
     ("affirmative", "negative", "said"),
     [
         # BERT base and large: 18 and 0 of 18
-        (17, 1, "prefers the true completion in affirmative sentences (94.4%, chance 50.0%) and "
-         "prefers the false completion in negated sentences (5.6%), as the published BERT base and "
-         "BERT large do."),
+        (17, 1, "94.4% of affirmative and 5.6% of negated sentences (chance 50%), as the published "
+         "BERT base and BERT large do."),
         # 13 of 18: p = .096
-        (17, 13, "prefers the true completion in affirmative sentences (94.4%, chance 50.0%) and "
-         "cannot be told from chance in negated sentences (72.2%)."),
-        (18, 18, "prefers the true completion in affirmative sentences (100.0%, chance 50.0%) and "
-         "in negated sentences (100.0%)."),
-        (9, 9, "cannot be told from chance in affirmative sentences (50.0%, chance 50.0%) and in "
-         "negated sentences (50.0%)."),
+        (17, 13, "94.4% of affirmative and 72.2% of negated sentences (chance 50%; 72.2% cannot be "
+         "told from it)."),
+        (18, 18, "100% of affirmative and 100% of negated sentences (chance 50%)."),
+        (9, 9, "50% of affirmative and 50% of negated sentences (chance 50%; none can be told from "
+         "it)."),
     ],
 )  # fmt: skip
 def test_a_diagnostic_with_several_figures_has_a_sentence(affirmative, negative, said):
-    assert found(neg136=simp(affirmative, negative)) == [f"model {said}"]
+    start = "model prefers the true completion in"
+    assert found(neg136=simp(affirmative, negative)) == [f"{start} {said}"]
 
 
 def test_diagnostics_with_one_figure_share_a_sentence():
     assert found(cprag102=share(30, 34, THIRD), role88=share(20, 44), neg136=simp(18, 0)) == [
         "model prefers the word that people expect on CPRAG-102 (88.2%, chance 33.3%) and cannot "
         "be told from chance on ROLE-88 (45.5%, chance 50.0%).",
-        "It prefers the true completion in affirmative sentences (100.0%, chance 50.0%) and "
-        "prefers the false completion in negated sentences (0.0%), as the published BERT base and "
-        "BERT large do.",
+        "It prefers the true completion in 100% of affirmative and 0% of negated sentences (chance "
+        "50%), as the published BERT base and BERT large do.",
     ]
     below = "model prefers another word to the one that people expect on CPRAG-102"
     assert found(cprag102=share(3, 34, THIRD)) == [f"{below} (8.8%, chance 33.3%)."]
@@ -101,7 +99,7 @@ def test_figures_without_a_value_are_passed_over():
     undefined = replace(share(0, 18), value=None)
     levels = {"subset/polarity": {"simp/affirmative": share(18, 18), "simp/negative": undefined}}
     (said,) = found(neg136=share(40, 68, **levels))
-    assert "in affirmative sentences (100.0%, chance 50.0%), as" in said
+    assert "in 100% of affirmative sentences (chance 50%), as" in said
     assert "negated" not in said
     assert found(cprag102=undefined) == found(cprag102=None) == found() == []
 

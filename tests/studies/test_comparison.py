@@ -1,6 +1,7 @@
 """Two runs item by item: what is paired, what is tested, what is refused."""
 
 import math
+from collections import Counter
 from dataclasses import replace
 from io import StringIO
 from itertools import permutations
@@ -183,11 +184,12 @@ def test_equal_numbers_by_construction_are_one_test():
         assert [x.same_as for x in compared] == ["", ""]
 
 
-def test_neg136_is_compared_by_subset_and_polarity(rows):
+def test_polarities_of_neg136_are_compared_one_by_one(rows):
     neg = rows["neg136"]
     runs = [run_of(neg, guesses(neg, seed), k=(1,)) for seed in (1, 2)]
     polarities = ("affirmative", "negative")
-    crossed = [f"{subset}/{x}" for subset in ("simp", "nat") for x in polarities]
+    crossed = [f"{kind}/{x}" for kind in ("simp", "natural", "less_natural") for x in polarities]
+    assert [x.level for x in comparison.compare_runs(*runs)] == ["simp", *crossed]
     levels = {}
     for x in compare(*runs):
         levels.setdefault(x.measure, []).append(x.level)
@@ -195,6 +197,28 @@ def test_neg136_is_compared_by_subset_and_polarity(rows):
         "accuracy@1": ["simp", "nat"], "sensitivity": crossed, "sensitivity@0.01": crossed,
         "determiner_match@1": [*polarities],
     }  # fmt: skip
+
+
+def test_a_loss_in_one_polarity_is_no_gain_in_the_other(rows):
+    """Three items of each kind are right: negative ones before, affirmative ones after."""
+    neg = rows["neg136"]
+    columns = neg.columns()
+    runs = []
+    for right_polarity in ("negative", "affirmative"):
+        log_probs = []
+        seen = Counter()
+        facts = zip(*(columns[x] for x in ("natural", "polarity", "good")), strict=True)
+        for natural, polarity, good in facts:
+            seen[natural, polarity, good] += 1
+            is_right = polarity == right_polarity and seen[natural, polarity, good] <= 3
+            log_probs.append(-1.0 if good == is_right else -2.0)
+        runs.append(run_of(neg, predictions_of(columns, log_probs, [["-", "-"]] * len(neg))))
+    lost = comparison.Comparisons(comparison.compare_runs(*runs), runs).losses(5)
+    assert [line.partition(" (model")[0] for line in lost] == [
+        "sensitivity of neg136 (simple, negative): 16.7 to 0.0",
+        "sensitivity of neg136 (natural, negative): 75.0 to 0.0",
+        "sensitivity of neg136 (less natural, negative): 75.0 to 0.0",
+    ]
 
 
 def test_several_runs_are_compared_with_the_first_as_one_family(runs):
@@ -276,7 +300,7 @@ def test_what_is_shown_first_is_what_is_tested(demo_dir, tmp_path, elicitation):
     (grid,) = overview(ReportFigures.of([run.results for run in runs])).tables
     shown = [row.labels[0] for row in grid.rows if not row.is_heading]
     assert [x.label for x in compared] == shown
-    assert {"sensitivity, more natural (NAT)", "position bias"} - {*shown} == (
+    assert {"sensitivity, natural affirmative", "position bias"} - {*shown} == (
         set() if elicitation == "choice" else {"position bias"}
     )
     assert {x.n_tests for x in compared} == {sum(x.test != "none" for x in compared)}

@@ -168,13 +168,16 @@ class Finding:
         measures: the first one that a run has is taken.
         by: break-down of the figure; "" for the one over all items.
         items: level -> words for its items; "" for the title of the diagnostic.
+        noun: what the items are, after the words for them; then `above` is said of the shares of
+            all levels, as in "in 90% of affirmative and 10% of negated sentences".
     """
 
     above: str
-    below: str
+    below: str = ""
     measures: tuple[str, ...] = ("sensitivity",)
     by: str = ""
     items: Mapping[str, str] = field(default_factory=lambda: {"": ""})
+    noun: str = ""
 
 
 @dataclass(frozen=True)
@@ -246,8 +249,8 @@ class Diagnostic:
             takes no other ones.
         level_labels: break-down -> level -> words for it; levels appear in this order.
         verbatim: break-downs with names from the data as levels, which are shown as they are.
-        compared_by: measure without `@...` -> the break-down whose levels are compared one by one
-            in a comparison of two models; all other measures are compared as a whole.
+        compared_by: figures that stand for a measure in a comparison of two models where measures
+            are named, without labels; all other measures are compared as a whole.
         untagged: break-downs that the list of items does not show.
         published_rows: number of rows that the paper reports on; None without published figures.
         has_verbs: whether contexts are also scored over a list of verbs (EW and MW), of which the
@@ -282,7 +285,7 @@ class Diagnostic:
     in_data_set: bool = True
     level_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     verbatim: frozenset[str] = frozenset()
-    compared_by: Mapping[str, str] = field(default_factory=dict)
+    compared_by: tuple[FigureSelection, ...] = ()
     untagged: frozenset[str] = frozenset()
     published_rows: int | None = None
     has_verbs: bool = False

@@ -48,13 +48,16 @@ _OF_PAIRS = ("sensitivity*",)
 _SIMP = {"affirmative": "simp/affirmative", "negative": "simp/negative"}
 """Heading -> level of subset and polarity."""
 
-_NATURAL = {"natural": "more natural", "less_natural": "less natural"}
-_NAT = (
-    "natural/affirmative", "natural/negative", "less_natural/affirmative", "less_natural/negative",
-)  # fmt: skip
+_NATURAL = {"natural": "natural", "less_natural": "less natural"}
+_NAT = {
+    f"{name} {polarity}": f"{level}/{polarity}"
+    for level, name in _NATURAL.items()
+    for polarity in _SIMP
+}
+"""The same of naturalness and polarity: the four kinds of sentences of NAT."""
 
 _OF_SIMPLE = "Sensitivity, simple sentences (SIMP)"
-_OF_NATURAL = "Sensitivity, natural sentences (NAT)"
+_OF_NAT = "Sensitivity, natural and less natural sentences (NAT)"
 
 
 def _sensitivity(start: str) -> tuple[FigureSelection, ...]:
@@ -63,6 +66,13 @@ def _sensitivity(start: str) -> tuple[FigureSelection, ...]:
         FigureSelection(("sensitivity",), "subset/polarity", (level,), start + name)
         for name, level in _SIMP.items()
     )
+
+
+_SENSITIVITY_OF_NAT = tuple(
+    FigureSelection(("sensitivity",), "natural/polarity", (level,), f"sensitivity, {name}")
+    for name, level in _NAT.items()
+)
+"""The figures of NAT. A figure over both polarities would hide a model that ignores negation."""
 
 
 def _levels_side_by_side(
@@ -104,9 +114,9 @@ NEG136 = Diagnostic(
             levels=(*_SIMP.values(),),
             labels={level: name.capitalize() for name, level in _SIMP.items()},
         ),
-        _levels_side_by_side(_OF_NATURAL, "table 14", _OF_PAIRS, "natural/polarity"),
+        _levels_side_by_side(_OF_NAT, "table 14", _OF_PAIRS, "natural/polarity"),
         _levels_side_by_side(
-            f"{_OF_NATURAL}, both polarities",
+            f"{_OF_NAT}, both polarities",
             "section 9.4",
             _OF_PAIRS,
             "natural",
@@ -114,7 +124,7 @@ NEG136 = Diagnostic(
     ),
     charts=(
         Chart("levels", _OF_SIMPLE, "subset/polarity", (*_SIMP.values(),), _OF_PAIRS),
-        Chart("levels", _OF_NATURAL, "natural/polarity", _NAT, _OF_PAIRS),
+        Chart("levels", _OF_NAT, "natural/polarity", (*_NAT.values(),), _OF_PAIRS),
         Chart("scatter", "Affirmative sentences", "subset/polarity", ("*/affirmative",)),
         Chart("scatter", "Negative sentences", "subset/polarity", ("*/negative",)),
         Chart("levels", "Accuracy in affirmative sentences", "subset", ("simp", "nat"), _AT_K),
@@ -122,19 +132,13 @@ NEG136 = Diagnostic(
     headlines=(
         _ACCURACY,
         *_sensitivity("sensitivity, simple "),
-        *(
-            FigureSelection(("sensitivity",), "natural", (level,), f"sensitivity, {name} (NAT)")
-            for level, name in _NATURAL.items()
-        ),
+        *_SENSITIVITY_OF_NAT,
     ),
     finding=Finding(
         "prefers the true completion",
-        "prefers the false completion",
         by="subset/polarity",
-        items={
-            "simp/affirmative": "in affirmative sentences",
-            "simp/negative": "in negated sentences",
-        },
+        items={"simp/affirmative": "affirmative", "simp/negative": "negated"},
+        noun="sentences",
     ),
     extended_sets=ExtendedSets(
         {
@@ -151,13 +155,13 @@ NEG136 = Diagnostic(
             replace(selection, is_overview=True)
             for selection in _sensitivity("sensitivity, simple ")
         ),
-        FigureSelection(("sensitivity",), "subset", ("nat",), "sensitivity, natural (NAT)"),
+        *_SENSITIVITY_OF_NAT,
     ),
     level_labels={
-        "subset": {"simp": "simple (SIMP)", "nat": "natural (NAT)"},
+        "subset": {"simp": "simple (SIMP)", "nat": "natural and less natural (NAT)"},
         "subset/polarity": {
             f"{subset}/{polarity}": f"{name}, {polarity}"
-            for subset, name in (("simp", "simple"), ("nat", "natural"))
+            for subset, name in (("simp", "simple"), ("nat", "NAT"))
             for polarity in _SIMP
         },
         "natural": _NATURAL,
@@ -169,11 +173,12 @@ NEG136 = Diagnostic(
     },
     # A model that ignores negation is right in the affirmative sentences and wrong in the negative
     # ones, which a pooled figure would hide (Ettinger 2020, tables 11, 12 and 14).
-    compared_by={
-        "accuracy": "subset",
-        "sensitivity": "subset/polarity",
-        "determiner_match": "polarity",
-    },
+    compared_by=(
+        FigureSelection(_AT_K, "subset"),
+        FigureSelection(_OF_PAIRS, "subset/polarity", (*_SIMP.values(),)),
+        FigureSelection(_OF_PAIRS, "natural/polarity", (*_NAT.values(),)),
+        FigureSelection(("determiner_match@*",), "polarity"),
+    ),
     untagged=frozenset({"subset", "natural"}),
     published_rows=136,
 )
@@ -201,6 +206,7 @@ NEG1500_GEN = replace(
     charts=(replace(NEG136.charts[0], title="Sensitivity"), *NEG136.charts[2:4]),
     headlines=_OF_SETS,
     leaderboard=(),
+    compared_by=tuple(x for x in NEG136.compared_by if x.by != "natural/polarity"),
     in_data_set=False,
     level_labels={"subset/polarity": _POLARITIES},
     untagged=frozenset({"subset"}),

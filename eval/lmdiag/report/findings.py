@@ -17,7 +17,7 @@ from lmdiag import diagnostics
 from lmdiag.analysis.designs import UNITS, Analysis
 from lmdiag.analysis.fit import HumanFit, ModelFit
 from lmdiag.analysis.regression import names_in, sides
-from lmdiag.diagnostics import Finding
+from lmdiag.diagnostics import Diagnostic, Finding
 from lmdiag.measures import MeasureName, Statistic
 from lmdiag.report import numbers
 from lmdiag.results import Figure, FigureKey, Results
@@ -93,21 +93,46 @@ def _clause(results: Results, task: str) -> _Clause | None:
     if not figures:
         return None
     diagnostic = results.diagnostic(task)
-    finding = diagnostic.finding
+    same = _same_verdicts(results, task, figures)
+    say = _shares_of_items if diagnostic.finding.noun else _sides_of_chance
+    return _Clause(say(diagnostic, figures), same, len(figures) > 1)
+
+
+def _sides_of_chance(diagnostic: Diagnostic, figures: Mapping[FigureKey, Figure]) -> str:
+    """What a model does in the items of figures above, below and at chance."""
     texts = []
     chance = None
     for verdict in _ORDER:
         items = []
         for key, figure in figures.items():
             if figure.versus_chance == verdict:
-                where = finding.items[key.level] or f"on {visible(diagnostic.short_title)}"
                 level = "" if figure.chance == chance else f", chance {_percent(figure.chance)}"
-                items.append(f"{where} ({_percent(figure.value)}{level})")
+                items.append(f"{_where(diagnostic, key)} ({_percent(figure.value)}{level})")
                 chance = figure.chance
         if items:
-            texts.append(f"{_verb(finding, verdict)} {listing(items)}")
-    same = _same_verdicts(results, task, figures)
-    return _Clause(listing(texts), same, len(figures) > 1)
+            texts.append(f"{_verb(diagnostic.finding, verdict)} {listing(items)}")
+    return listing(texts)
+
+
+def _shares_of_items(diagnostic: Diagnostic, figures: Mapping[FigureKey, Figure]) -> str:
+    """In which shares of the items of each level a model does what a finding says."""
+    finding = diagnostic.finding
+    shares = [f"{_short(x.value)} of {finding.items[key.level]}" for key, x in figures.items()]
+    chance = f"chance {listing([*dict.fromkeys(_short(x.chance) for x in figures.values())])}"
+    unclear = [x.value for x in figures.values() if x.versus_chance == "not distinguishable"]
+    if unclear and len(unclear) == len(figures):
+        chance += f"; {'none can' if len(figures) > 1 else 'this cannot'} be told from it"
+    elif unclear:
+        chance += f"; {listing([*dict.fromkeys(map(_short, unclear))])} cannot be told from it"
+    return f"{finding.above} in {listing(shares)} {finding.noun} ({chance})"
+
+
+def _where(diagnostic: Diagnostic, key: FigureKey) -> str:
+    """The items of a figure, as the place where a model does something."""
+    finding = diagnostic.finding
+    if finding.noun:
+        return f"in {finding.items[key.level]} {finding.noun}"
+    return finding.items[key.level] or f"on {visible(diagnostic.short_title)}"
 
 
 def _tested(results: Results, task: str) -> dict[FigureKey, Figure]:
@@ -142,8 +167,7 @@ def models_findings(runs: Sequence[Results]) -> list[str]:
         for task in results.tasks:
             diagnostic = results.diagnostic(task)
             for key, figure in _tested(results, task).items():
-                where = diagnostic.finding.items[key.level]
-                where = where or f"on {visible(diagnostic.short_title)}"
+                where = _where(diagnostic, key)
                 for verdict, of_verdict in counts.items():
                     of_verdict.setdefault(where, 0)
                     of_verdict[where] += figure.versus_chance == verdict
@@ -187,6 +211,11 @@ def _as_published(names: Sequence[str]) -> str:
 
 def _percent(share: float | None) -> str:
     return f"{numbers.number(share, 'share')}%"
+
+
+def _short(share: float | None) -> str:
+    """A share in percent, without a decimal that is 0."""
+    return f"{numbers.number(share, 'share').removesuffix('.0')}%"
 
 
 # ---- the conditions of a design -----------------------------------------------------------------

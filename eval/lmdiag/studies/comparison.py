@@ -184,11 +184,16 @@ class Comparisons(Presentable, list[Comparison]):
             raise BadInput("no figure in percent is compared, so that none can be a loss")
         lost = [row for row in self if row.is_loss(points)]
         return [
-            f"{row.key.measure} of {row.task}{f' ({row.level})' if row.level else ''}: "
+            f"{row.measure} of {row.task}{self._level_words(row)}: "
             f"{100 * row.base:.1f} to {100 * row.new:.1f} ({self.names[row.number]}), "
             f"adjusted p = {row.p_adjusted:.3g}"
             for row in lost
         ]
+
+    def _level_words(self, row: Comparison) -> str:
+        """The level of a figure in words, in brackets; "" where it is over all items."""
+        diagnostic = self.runs[0].results.diagnostic(row.task)
+        return f" ({diagnostic.level_label(row.by, row.level)})" if row.level else ""
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per comparison.
@@ -320,13 +325,14 @@ def _selected(
 
 def _all_figures(diagnostic: Diagnostic, scores: MeasureScores) -> list[tuple[str, str, str]]:
     """Measure, break-down and level of all figures that can be compared."""
+    by_measure: dict[str, list[tuple[str, str, str]]] = {}
+    for address in _selected(diagnostic.compared_by, scores):
+        by_measure.setdefault(address[0], []).append(address)
     addresses = []
-    for name, measure in scores.items():
-        parts = MeasureName.of(name)
-        by = diagnostic.compared_by.get(parts.base, "")
-        by = by if by in measure.levels else ""
-        if not (parts.is_curve_point or is_human(name) or shown_as(name)):
-            addresses += [(name, by, level) for level in measure.levels_of(by)]
+    for name in scores:
+        is_left_out = MeasureName.of(name).is_curve_point or is_human(name) or shown_as(name)
+        if not is_left_out:
+            addresses += by_measure.get(name, [(name, "", "")])
     return addresses
 
 
