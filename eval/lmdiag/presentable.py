@@ -48,9 +48,9 @@ class Presentable:
         """Writes the result into files, and returns their paths; earlier files are replaced.
 
         Args:
-            files: the ending is the format: .html (page), .tex, .md, .docx, .txt, .csv or .parquet
-                (the table of `to_frame`), .json, .svg, .pdf or .png (charts); a name without an
-                ending is a folder for every chart as svg.
+            files: the ending is the format, of those of `lmdiag report --out`, e.g. page.html,
+                table.tex, table.docx, figures.csv (the table of `to_frame`) or chart.pdf; a name
+                without an ending is a folder for every chart as svg.
             width: of LaTeX tables and charts in centimetres.
 
         Raises:

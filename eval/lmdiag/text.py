@@ -22,14 +22,6 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 names_options: ContextVar[bool] = ContextVar("names_options", default=False)
 """Whether a command runs, whose messages name options; those of the Python API name parameters."""
 
-_OPTION = re.compile(
-    r"`[^`]*`"  # a command
-    r"|(?<![\w.-])--(?:"  # not within the name of a folder
-    r"(?P<switch>(?:trust-remote-code|allow-pickle|allow-duplicates|overwrite|chat|entropy|tp)\b)"
-    r"|(?P<name>[a-z]+(?:-[a-z]+)*)(?: (?P<value>auto|always|never|token|word|choice|none"
-    r"|eager|float32|bfloat16|causal|masked|[48]bit)\b)?)"
-)
-
 WITHOUT_SPACES = (
     r"\u0e00-\u0fff"  # Thai, Lao, Tibetan
     r"\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese
@@ -58,26 +50,6 @@ def visible(text: str) -> str:
         else character
         for character in text
     )
-
-
-def as_parameters(message: str) -> str:
-    """Returns a message with options written as parameters, unless a command runs.
-
-    >>> as_parameters("try --dtype float32, or --allow-pickle, or another --device-map")
-    "try dtype='float32', or allow_pickle=True, or another device_map"
-    >>> as_parameters("the run in results/demo--causal")
-    'the run in results/demo--causal'
-    """
-
-    def parameter(option: re.Match[str]) -> str:
-        if option["switch"]:
-            return option["switch"].replace("-", "_") + "=True"
-        if not option["name"]:
-            return option[0]
-        value = f"={option['value']!r}" if option["value"] else ""
-        return option["name"].replace("-", "_") + value
-
-    return message if names_options.get() else _OPTION.sub(parameter, message)
 
 
 def change_texts(value: Any, change: Callable[[str], str]) -> Any:

@@ -6,13 +6,15 @@ Log-probabilities are natural logarithms (nats) everywhere; surprisal in bits is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Literal, NamedTuple, Self, TypedDict, get_type_hints
+from typing import Any, Literal, NamedTuple, Self, TypedDict, get_args, get_origin, get_type_hints
 
 from lmdiag.spacing import has_space
-from lmdiag.text import as_parameters
+from lmdiag.text import names_options
 
 DIAGNOSTICS = ("cprag102", "role88", "neg136")
 """The three diagnostics of Ettinger (2020), the tasks of a run by default."""
@@ -47,6 +49,59 @@ _LONGEST_MESSAGE = 2000
 def field_types(record: type) -> Mapping[str, Any]:
     """Returns the type of each field of a record."""
     return get_type_hints(record)
+
+
+_RECORDS: list[type] = []
+"""All records of options that are imported."""
+
+_OPTION = re.compile(
+    r"`[^`]*`"  # a command
+    # an option, which does not stand within the name of a folder
+    r"|(?<![\w.-])--(?P<name>[a-z]+(?:-[a-z]+)*)(?: (?P<value>[\w-]+))?"
+)
+
+
+@cache
+def _values_of_options(n_records: int) -> dict[str, set[str]]:
+    """Returns the values that options are written with in messages; of a flag, none.
+
+    It is computed anew when there are more records.
+    """
+    values: dict[str, set[str]] = {}
+    for record in _RECORDS[:n_records]:
+        with suppress(NameError):  # a record of data, with types that are not imported
+            for name, kind in field_types(record).items():
+                kinds = [kind, *get_args(kind)]
+                literals = [part for part in kinds if get_origin(part) is Literal]
+                choices = {value for part in literals for value in get_args(part)}
+                if choices or kind is bool:
+                    values.setdefault(name, set()).update(choices)
+    return values
+
+
+def as_parameters(message: str) -> str:
+    """Returns a message with options written as parameters, unless a command runs.
+
+    >>> from lmdiag.models import LoadOptions
+    >>> as_parameters("try --dtype float32, or --allow-pickle, or another --device-map")
+    "try dtype='float32', or allow_pickle=True, or another device_map"
+    >>> as_parameters("the run in results/demo--causal")
+    'the run in results/demo--causal'
+    """
+    values = _values_of_options(len(_RECORDS))
+
+    def parameter(option: re.Match[str]) -> str:
+        if not option["name"]:
+            return option[0]
+        name = option["name"].replace("-", "_")
+        after = f" {option['value']}" if option["value"] else ""
+        if name in values and not values[name]:
+            return f"{name}=True{after}"
+        if option["value"] in values.get(name, ()):
+            return f"{name}={option['value']!r}"
+        return name + after
+
+    return message if names_options.get() else _OPTION.sub(parameter, message)
 
 
 class BadInput(Exception):
@@ -301,7 +356,15 @@ class ModelInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """A record of options."""
+    """A record of options.
+
+    Messages of commands name options (`--unit word`). Those of the Python API name parameters
+    (`unit='word'`), which follow from the types of the fields of all records.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        _RECORDS.append(cls)
 
     def stored(self) -> dict[str, Any]:
         """Returns the fields that are not at their default."""

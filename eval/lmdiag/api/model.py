@@ -53,9 +53,10 @@ from lmdiag.runs.surprisals import (
     word_surprisals,
 )
 from lmdiag.stimuli import Stimuli, load_verbs, perturbations
-from lmdiag.text import as_parameters, first_few
+from lmdiag.text import first_few
 from lmdiag.types import (
     BadInput,
+    as_parameters,
 )
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin, get_type_hints
 
 from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
@@ -42,6 +42,7 @@ from lmdiag.files.reading import (
     user_path,
 )
 from lmdiag.models.loading.load_options import Loading, Serving
+from lmdiag.report.formats import ENDINGS, Printed, format_of
 from lmdiag.text import first_few, visible
 from lmdiag.types import BadInput, TableOptions
 
@@ -127,16 +128,19 @@ DataSet = Annotated[
     ),
 ]
 Width = Annotated[float, Parameter(validator=Number(gte=4, lte=60))]
-Printed = Literal["text", "html", "markdown", "latex", "csv", "json"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Showing:
     """How a result is shown: printed, and written into files."""
 
-    out: tuple[Path, ...] = ()
-    """files to write; the ending is the format: .html, .tex, .md, .docx, .txt, .csv, .parquet,
-    .json, .svg, .pdf or .png (charts); a name without an ending: a folder for every chart"""
+    out: Annotated[
+        tuple[Path, ...],
+        Parameter(
+            help=f"files to write; the ending is the format: {ENDINGS}; "
+            "a name without an ending: a folder for every chart"
+        ),
+    ] = ()
     format: Printed | None = None
     """what is printed (default: text)"""
     json: Json = False
@@ -151,8 +155,6 @@ class Showing:
 
     def check(self) -> None:
         """Refuses files that cannot be written, before anything is computed."""
-        from lmdiag.report.formats import format_of
-
         if self.json and self.format not in (None, "json"):
             raise BadInput("--json is --format json: leave one of them out")
         for file in self.out:
@@ -162,8 +164,6 @@ class Showing:
     @property
     def formats(self) -> set[str]:
         """The formats that are written or printed, "" for a folder of charts."""
-        from lmdiag.report.formats import format_of
-
         return {*map(format_of, self.out), *([self.printed] if self.printed else ())}
 
     def show(self, result: object, *, prints: bool = True) -> None:
@@ -183,7 +183,7 @@ class Showing:
         tell = say if prints else print
         for file in self.out:
             paths = formats.write_files(output, [file], self.width)
-            if formats.format_of(file):
+            if format_of(file):
                 tell("\n".join(f"Saved in {visible(str(path))}" for path in paths))
             else:
                 n_charts = len({path.stem for path in paths})

@@ -33,8 +33,8 @@ from lmdiag.runs.asking import (
 )
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
-from lmdiag.text import as_parameters, change_texts
-from lmdiag.types import FOUND_DESIGN, OnProgress
+from lmdiag.text import change_texts
+from lmdiag.types import FOUND_DESIGN, OnProgress, as_parameters
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model

@@ -16,7 +16,7 @@ class Plot(NamedTuple):
     """A chart with its caption.
 
     Attributes:
-        kind: one of `lmdiag.diagnostics.base.CHART_KINDS`, or e.g. `steps`, `differences`.
+        kind: one of `lmdiag.diagnostics.base.ChartKind`, or e.g. `steps`, `differences`.
         name: unique among the charts of a report; the name of its file.
         caption: what it shows and how to read it.
         chart: with its data; colours are CSS variables (`var(--c1)`).

@@ -1,21 +1,23 @@
 """The formats of results: `FORMATS` has one line for each, and each has a module with its function.
 
 A function takes an `Output` and a width in centimetres and returns the content of a file. To add a
-format, add a module and a line; see `lmdiag.report.output`.
+format, add a module and a line; see `lmdiag.report.output`. The help of commands and messages list
+the formats from here, so a module is imported when its format is first used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from lmdiag.files.writing import clear_drafts, write_atomically
-from lmdiag.report.formats import html, images, latex, markdown, records, terminal, word
-from lmdiag.report.output import Output
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
+
+if TYPE_CHECKING:
+    from lmdiag.report.output import Output
 
 Content: TypeAlias = str | bytes | Mapping[str, bytes]
 """The content of a file; of several, by what is put in place of the ending of the file's name."""
@@ -35,24 +37,44 @@ class Format(NamedTuple):
     printed: Callable[[Output, float], str] | None = None
 
 
+def _function(module: str, name: str = "render", **options: str) -> Callable[..., Any]:
+    """Returns a function of a module in this folder, which is imported when it is called."""
+
+    def render(output: Output, width: float) -> Any:
+        function = getattr(import_module(f"{__name__}.{module}"), name)
+        return function(output, width, **options)
+
+    return render
+
+
 FORMATS = {
-    "text": Format(".txt", terminal.render),
-    "html": Format(".html", html.render),
-    "markdown": Format(".md", markdown.render),
-    "latex": Format(".tex", latex.render),
-    "word": Format(".docx", word.render),
-    "csv": Format(".csv", partial(records.render_table, suffix=".csv"), records.render_csv),
-    "tsv": Format(".tsv", partial(records.render_table, suffix=".tsv")),
-    "parquet": Format(".parquet", partial(records.render_table, suffix=".parquet")),
-    "json": Format(".json", records.render_json),
-    "svg": Format(".svg", partial(images.render, kind="svg")),
-    "pdf": Format(".pdf", partial(images.render, kind="pdf")),
-    "png": Format(".png", partial(images.render, kind="png")),
+    "text": Format(".txt", _function("terminal")),
+    "html": Format(".html", _function("html")),
+    "markdown": Format(".md", _function("markdown")),
+    "latex": Format(".tex", _function("latex")),
+    "word": Format(".docx", _function("word")),
+    "csv": Format(
+        ".csv",
+        _function("records", "render_table", suffix=".csv"),
+        _function("records", "render_csv"),
+    ),
+    "tsv": Format(".tsv", _function("records", "render_table", suffix=".tsv")),
+    "parquet": Format(".parquet", _function("records", "render_table", suffix=".parquet")),
+    "json": Format(".json", _function("records", "render_json")),
+    "svg": Format(".svg", _function("images", kind="svg")),
+    "pdf": Format(".pdf", _function("images", kind="pdf")),
+    "png": Format(".png", _function("images", kind="png")),
 }
 """Name of a format -> how results are written in it."""
 
 FORMAT_OF_SUFFIX = {format.suffix: name for name, format in FORMATS.items()}
 """Ending of a file -> name of its format."""
+
+ENDINGS = ", ".join(FORMAT_OF_SUFFIX)
+"""The endings, as the help of commands and messages list them."""
+
+Printed = Literal["text", "html", "markdown", "latex", "csv", "json"]
+"""The formats that are text, which commands print."""
 
 
 def format_of(file: Path) -> str:
@@ -65,10 +87,8 @@ def format_of(file: Path) -> str:
         return ""
     if file.suffix.lower() not in FORMAT_OF_SUFFIX:
         hint = suggest(file.suffix, FORMAT_OF_SUFFIX)
-        choice = ", ".join(FORMAT_OF_SUFFIX)
-        raise BadInput(
-            f"{file}: the ending is the format: choose from {choice}, or name a folder{hint}"
-        )
+        problem = f"{file}: the ending is the format"
+        raise BadInput(f"{problem}: choose from {ENDINGS}, or name a folder{hint}")
     return FORMAT_OF_SUFFIX[file.suffix.lower()]
 
 
@@ -99,7 +119,8 @@ def _content(output: Output, file: Path, width: float) -> dict[Path, bytes]:
     """The files that are written for a name."""
     name = format_of(file)
     if not name:
-        return {file / part: content for part, content in images.folder(output, width).items()}
+        charts = import_module(f"{__name__}.images").folder(output, width)
+        return {file / part: content for part, content in charts.items()}
     content = FORMATS[name].render(output, width)
     if isinstance(content, str):
         return {file: content.encode()}
