@@ -9,7 +9,7 @@ from lmdiag import stimuli
 from lmdiag.asking.questions import Setting, row_keys
 from lmdiag.models import LoadOptions, load
 from lmdiag.spacing import ends_unspaced, has_space
-from lmdiag.types import Query, Question
+from lmdiag.types import BadInput, Query, Question
 
 
 @pytest.mark.parametrize(
@@ -169,3 +169,39 @@ def test_queries_of_contexts_and_targets():
     assert keys[0].around("used", ".") == ("A un", "ed tree")
     assert keys[1].around("big", ".") == ("A ", " tree")
     assert Query("A", "").around("dog", ".") == ("A ", ".")
+
+
+@pytest.mark.parametrize(
+    ("language", "left", "right", "is_apart"),
+    [
+        ("nl", "Hij komt", "'s ochtends", True), ("nl", "Zij ging in", "'t huis", True),
+        ("nl", "Hij heeft", "’n boek", True), ("nl", "Ja", ",", False),
+        ("it", "Dov'", "è", False), ("it", "quest’", "anno", False), ("it", "Un po'", "di", True),
+        ("fr", "Aujourd'", "hui", False), ("fr", "puisqu’", "elle", False),
+        ("fr", "le", "'s", True),
+        ("ca", "Porta", "'l", False), ("ca", "digue", "'ns", False), ("ca", "l'", "home", False),
+        ("en", "They", "'re", False), ("en", "did", "n't", False), ("en", "the mill'", "s", True),
+    ],
+)  # fmt: skip
+def test_apostrophes_join_words_as_the_language_does(language, left, right, is_apart):
+    assert has_space(left, right, language) == is_apart
+
+
+def test_a_language_holds_for_words_at_a_blank_and_for_regions(tmp_path):
+    blanks = tmp_path / "blanks.csv"
+    blanks.write_text("context,target,right_context\nHij komt,'s ochtends,.\nHij komt,nu,.\n")
+    usual, dutch = (stimuli.load(blanks, language=language) for language in ("", "nl"))
+    assert "gap_spaces" not in usual.columns()
+    assert dutch.columns()["gap_spaces"] == ["before", ""]
+    keys = row_keys(Setting(dutch), kind="masked", cased=True)
+    assert next(keys)[0].around("'s ochtends") == ("Hij komt ", ".")
+    regions = tmp_path / "regions.csv"
+    regions.write_text("region_1,region_2\nDov',è il gatto\n")
+    sentences = [stimuli.load(regions, language=x).columns()["sentence"] for x in ("", "it")]
+    assert sentences == [["Dov' è il gatto"], ["Dov'è il gatto"]]
+    with pytest.raises(BadInput, match="language de: choose from ca, en, fr, it, nl"):
+        stimuli.load(regions, language="de")
+    whole = tmp_path / "whole.csv"
+    whole.write_text("sentence\nDov'è il gatto\n")
+    with pytest.raises(BadInput, match="the sentences are whole: leave it out"):
+        stimuli.load(whole, language="it")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from lmdiag.text import WITHOUT_SPACES
 
@@ -17,13 +19,53 @@ _ENDS_UNSPACED_OR_SHARED = re.compile(rf"[{WITHOUT_SPACES}]\d*[{_SHARED}]*\Z").s
 _BEGINS_UNSPACED = re.compile(rf"[{_SHARED}]*\d*[{WITHOUT_SPACES}]|\d+\Z").match
 _IS_UNSPACED = re.compile(f"[{WITHOUT_SPACES}]").match
 
-# an apostrophe and what it joins to the word before it
-_CLITIC = re.compile(r"'(?:s|re|ve|ll|d|m|t)\b", re.IGNORECASE).match
-# what an apostrophe joins to the word after it: one letter, or a word that ends in qu, ll or un
-_ELISION = re.compile(
-    r"(?:\A|[\s(«“\"-])(?:[a-z]|[a-zà-ÿ]*qu|[a-z]*ll|un)['’]\Z", re.IGNORECASE
-).search
-_NEGATION = re.compile(r"n['’]t\b", re.IGNORECASE).match
+
+class Apostrophes(NamedTuple):
+    """Which words an apostrophe joins in a language.
+
+    Attributes:
+        elided: searches the end of a text for a word that is joined to the next one.
+        clitic: matches the beginning of a text that is joined to the word before it.
+        begins_words: whether a word may begin with an apostrophe after a space.
+    """
+
+    elided: Callable[[str], object]
+    clitic: Callable[[str], object]
+    begins_words: bool = False
+
+
+def _ending_in(words: str) -> Callable[[str], object]:
+    """Searches for one of some words and an apostrophe at the end of a text."""
+    return re.compile(rf"(?:\A|[\s(«“\"-])(?:{words})['’]\Z", re.IGNORECASE).search
+
+
+def _beginning_with(parts: str) -> Callable[[str], object]:
+    """Matches one of some parts of words at the beginning of a text."""
+    return re.compile(rf"(?:{parts})\b", re.IGNORECASE).match
+
+
+_ENGLISH = "['’](?:s|re|ve|ll|d|m|t)|n['’]t"
+_NO_WORD = "(?!)"
+# Italian words that are cut off at their end, and stand apart from the next one
+_CUT_OFF = "po|mo|be|di|fa|va|da|sta|to|ca"
+
+LANGUAGES: Mapping[str, Apostrophes] = {
+    # of no language in particular: what most texts have
+    "": Apostrophes(_ending_in("[a-z]|[a-zà-ÿ]*qu|[a-z]*ll|un"), _beginning_with(_ENGLISH)),
+    # porta'l, digue'ns
+    "ca": Apostrophes(_ending_in("[a-z]"), _beginning_with("['’](?:ls?|ns?|m|t|s|hi|ho)")),
+    "en": Apostrophes(_ending_in("[a-z]"), _beginning_with(_ENGLISH)),
+    # lorsqu'il, aujourd'hui
+    "fr": Apostrophes(
+        _ending_in("[a-z]|[a-zà-ÿ]*qu|aujourd|entr|prud|grand"), _beginning_with(_NO_WORD)
+    ),
+    # dov'è, quest'anno, but un po' di
+    "it": Apostrophes(_ending_in(f"(?!(?:{_CUT_OFF})['’])[a-zà-ÿ]+"), _beginning_with(_NO_WORD)),
+    # Hij komt 's ochtends
+    "nl": Apostrophes(_ending_in(_NO_WORD), _beginning_with(_NO_WORD), begins_words=True),
+}
+"""Code of a language -> its rule for apostrophes, see `--language`."""
+
 # a mark that closes a quotation in some languages -> the mark that opens such a quotation
 _OPENER = {"“": "„", "‘": "‚", "«": "»", "‹": "›", "»": "«", "›": "‹"}
 _QUOTES = "\"'’”»›“‘«‹‟‛"
@@ -38,20 +80,24 @@ _MOST_MARKS = 8
 """Quotation marks in a row, at most."""
 
 
-def has_space(left: str, right: str) -> bool:
+def has_space(left: str, right: str, language: str = "") -> bool:
     """Returns whether a space stands between two parts of a sentence that are typed without it.
 
     None stands at the edge of a text or where a part has white space at its edge; after an opening
     bracket or quotation mark, a hyphen, a dash and a slash; before other punctuation; between
-    characters of scripts without spaces; and after the full-width punctuation of these.
+    characters of scripts without spaces; and after the full-width punctuation of these. The
+    language, of `LANGUAGES`, decides about apostrophes.
 
     >>> has_space("He said", "yes"), has_space("He said “", "yes"), has_space("yes", ", he said")
     (True, False, False)
+    >>> has_space("Hij komt", "'s ochtends"), has_space("Hij komt", "'s ochtends", "nl")
+    (False, True)
     """
+    apostrophes = LANGUAGES[language]
     left = left[-LONGEST_LOOK:]
     if not left or not right or left[-1].isspace() or right[0].isspace():
         return False
-    if _opens(left) or _closes(left, right):
+    if _opens(left, apostrophes) or _closes(left, right, apostrophes):
         return False
     if _IS_UNSPACED(left[-1]) and unicodedata.category(left[-1])[0] == "P":
         return False
@@ -77,23 +123,23 @@ def ends_unspaced(text: str) -> bool:
     return bool(_ENDS_UNSPACED(text[-LONGEST_LOOK:]))
 
 
-def _opens(left: str) -> bool:
+def _opens(left: str, apostrophes: Apostrophes) -> bool:
     """Whether the last character belongs to what follows it: it opens something, or is a dash."""
     mark = left[-1]
-    if mark in "'’" and _ELISION(left) and not _has_open_quotation(left[:-1]):
+    if mark in "'’" and apostrophes.elided(left) and not _has_open_quotation(left[:-1]):
         return True
     if mark in _QUOTES:
-        return _opens_quotation(left[:-1], mark)
+        return _opens_quotation(left[:-1], mark, apostrophes)
     return mark in _SLASHES + _OPENING or unicodedata.category(mark) in ("Ps", "Pi", "Pd")
 
 
-def _opens_quotation(before: str, mark: str) -> bool:
+def _opens_quotation(before: str, mark: str, apostrophes: Apostrophes) -> bool:
     """Whether a quotation mark after a text opens a quotation.
 
     A straight mark does after white space and after what belongs to the text that follows. Marks
     that open in one language close in another one: „Ja“, »ja«, ”ja”; French has spaces in « oui ».
     """
-    is_free = not before or before[-1].isspace() or _opens(before[-_MOST_MARKS:])
+    is_free = not before or before[-1].isspace() or _opens(before[-_MOST_MARKS:], apostrophes)
     if mark in "»›":
         return is_free and not _is_inside(before, mark)
     return is_free or (unicodedata.category(mark) == "Pi" and not _is_inside(before, mark))
@@ -109,19 +155,21 @@ def _is_inside(text: str, mark: str) -> bool:
     return mark in _OPENER and text.count(_OPENER[mark]) > text.count(mark)
 
 
-def _closes(left: str, right: str) -> bool:
+def _closes(left: str, right: str, apostrophes: Apostrophes) -> bool:
     """Whether the first character belongs to what precedes it, as a comma does."""
     mark = right[0]
-    if _NEGATION(right):
-        return left[-1].isalpha()
+    if right[:1].isalpha():
+        return left[-1].isalpha() and bool(apostrophes.clitic(right))
     kind = unicodedata.category(mark)
     if kind[0] != "P" or kind == "Ps" or mark in _WRITTEN_APART:
         return False
     is_before_word = right[1:2].isalnum()
     if mark in "“‘«‹‟‛":
         return not is_before_word and _is_inside(left, mark)
+    if mark in "'’" and is_before_word and apostrophes.begins_words:
+        return False
     if mark == "'":
-        return not is_before_word or bool(_CLITIC(right))
+        return not is_before_word or bool(apostrophes.clitic(right))
     if mark in '"”»›':
         is_alone = len(right) == 1
         return left.count(mark) % 2 == 1 if mark == '"' and is_alone else not is_before_word

@@ -422,6 +422,9 @@ class TableOptions(Options):
     """sheet of an Excel file: its name, or its number from 1 (default: the first with a table)"""
     keep_case: bool = False
     """count responses that differ in letter case as different words, and ask them so"""
+    language: str = ""
+    """language whose apostrophes say where no space stands between parts of a sentence: ca, en, fr,
+    it or nl (default: a rule for most texts)"""
 
     def with_further(self, other: TableOptions) -> TableOptions:
         """Returns the options together with those of another record."""
@@ -445,6 +448,7 @@ class ReadingKeywords(TypedDict, total=False):
     critical: str
     sheet: str
     keep_case: bool
+    language: str
 
 
 class TableKeywords(ReadingKeywords, total=False):

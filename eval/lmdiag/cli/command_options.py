@@ -233,25 +233,25 @@ class ShowingAnew(Showing):
 
 
 @dataclass(frozen=True, kw_only=True)
-@hides("gap", "separator", "critical", "keep_case")
+@hides("gap", "separator", "critical", "keep_case", "language")
 class TablesOfItems(TableOptions):
     """How tables with a row per item and condition are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
-@hides("good", "contrast", "separator", "critical")
+@hides("good", "contrast", "separator", "critical", "language")
 class TablesOfResponses(TableOptions):
     """How tables of people's responses at a gap are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
-@hides("columns", "good", "contrast", "gap", "critical", "keep_case")
+@hides("columns", "good", "contrast", "gap", "critical", "keep_case", "language")
 class TablesOfTexts(TableOptions):
     """How tables of texts are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
-@hides("filter", "good", "contrast", "gap", "separator", "critical", "keep_case")
+@hides("filter", "good", "contrast", "gap", "separator", "critical", "keep_case", "language")
 class TablesOfWords(TableOptions):
     """How tables with a row per word are read."""
 

@@ -14,7 +14,7 @@ from itertools import chain, count, repeat
 from shlex import quote
 from typing import Any
 
-from lmdiag.spacing import LONGEST_LOOK, has_space
+from lmdiag.spacing import LANGUAGES, LONGEST_LOOK, has_space
 from lmdiag.stimuli.reading.conversion import text_problem
 from lmdiag.stimuli.values.critical_words import column_and_start, with_critical, word_spans
 from lmdiag.stimuli.values.marks import GAP, MARKUP, is_ended
@@ -60,6 +60,14 @@ def form_of(names: Collection[str], chosen: Collection[str] = ()) -> str:
     return "" if set(pair).isdisjoint(names) else "minimal_pairs"
 
 
+def _check_language(code: str) -> None:
+    """Refuses a language without a rule."""
+    if code not in LANGUAGES:
+        choice = ", ".join(filter(None, LANGUAGES))
+        remedy = f"choose from {choice}, or leave it out for the rule of most texts"
+        raise BadInput(f"--language {code}: {remedy}")
+
+
 def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
     """Returns a table with its form, a row per sentence; a table of blanks as it is.
 
@@ -70,11 +78,15 @@ def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
     if options.keep_case:
         remedy = "leave it out, nothing is read by it here"
         raise BadInput(f"{table.name}: --keep-case is for responses of people: {remedy}")
+    _check_language(options.language)
     table = without_gaps(table, options.gap)
     form = form_of(table.columns, table.chosen.keys() & table.columns.keys())
     if form == "sentences":
         refuse_fragments(table)
-        table = with_regions(table, options.separator)
+        table = with_regions(table, options.separator, options.language)
+        if options.language and "regions" not in table.columns:
+            rule = "--language is for parts of sentences, and the sentences are whole"
+            raise BadInput(f"{table.name}: {rule}: leave it out")
         table = with_critical(table, options.critical, options.wide)
         if "target" in table.columns and column_and_start(options.critical, ())[0] != "target":
             remedy = "___ or --gap TEXT marks its place"
@@ -86,12 +98,15 @@ def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
             rule = f"--{option} is for sentences, and a row is {row}: leave it out"
             raise BadInput(f"{table.name}: {rule}")
     if form == "minimal_pairs":
+        if options.language:
+            rule = "--language is for parts of sentences, and a row is two whole sentences"
+            raise BadInput(f"{table.name}: {rule}: leave it out")
         return _pair_rows(table, task)
     if "sentence" in table.columns:
         refuse_fragments(table)
         note = "sentence: not read, since a row is a word in its context"
-        return table.having({}, f"{note}; --columns sentence=sentence reads it instead")
-    return table
+        table = table.having({}, f"{note}; --columns sentence=sentence reads it instead")
+    return _with_spaces(table, options.language) if options.language else table
 
 
 # ---- pairs ---------------------------------------------------------------------------------------
@@ -267,11 +282,33 @@ def _around_gaps(gaps: Sequence[re.Match[str]], targets: Sequence[Any]) -> dict[
     return made
 
 
+def _with_spaces(table: Table, language: str) -> Table:
+    """The rows with the spaces that a language has around their words, where they are not usual.
+
+    A sentence that was typed with its gap keeps the spaces that stand there.
+    """
+    if "gap_spaces" in table.columns or not {"context", "target"} <= table.columns.keys():
+        return table
+    names = {spaces: name for name, spaces in GAP_SPACES.items()}
+    rights = table.columns.get("right_context", [""] * len(table))
+    spaces = []
+    for parts in zip(table.columns["context"], table.columns["target"], rights, strict=True):
+        context, target, right = (part if isinstance(part, str) else "" for part in parts)
+        before = has_space(context, target, language)
+        left = f"{context} {target}" if before else context + target
+        after = has_space(left, right, language)
+        query = Query(context, right, before, after)
+        usual = Query(context, right)
+        is_usual = query.around(target) == usual.around(target)
+        spaces.append("" if is_usual else names[before, after])
+    return table.having({"gap_spaces": spaces}) if any(spaces) else table
+
+
 # ---- regions -------------------------------------------------------------------------------------
 
 
 def joined(
-    regions: Iterable[tuple[int, str]], names: Mapping[str, str], place: str
+    regions: Iterable[tuple[int, str]], names: Mapping[str, str], place: str, language: str = ""
 ) -> tuple[str, list[dict[str, Any]]]:
     """Returns the sentence of some regions, and each region with its position in it.
 
@@ -284,7 +321,7 @@ def joined(
     spans = []
     for number, content in regions:
         content = content.strip()
-        space = " " if has_space(before, content) else ""
+        space = " " if has_space(before, content, language) else ""
         start = end + len(space)
         end = start + len(content)
         parts.append(space + content)
@@ -302,7 +339,7 @@ def _region(number: int, name: str, start: int, end: int) -> dict[str, Any]:
     return {"number": number, "name": name, "start": start, "end": end}
 
 
-def with_regions(table: Table, separator: str) -> Table:
+def with_regions(table: Table, separator: str, language: str = "") -> Table:
     """Returns sentences of the columns `region_1`, ..., or of parts between separators.
 
     The separator is a bar unless it is given; a bar is text if not all sentences have it.
@@ -349,7 +386,7 @@ def with_regions(table: Table, separator: str) -> Table:
             if not isinstance(content, str):
                 raise table.error(row, f"a region must be text, not {content!r:.60}")
         numbered = zip(numbers or count(1), regions, strict=False)
-        rows.append(joined(numbered, {}, table.where(row)))
+        rows.append(joined(numbered, {}, table.where(row), language))
     sentences = [text for text, _ in rows]
     spans = [row_spans for _, row_spans in rows]
     return table.having({"sentence": sentences, "regions": spans}, without=names)

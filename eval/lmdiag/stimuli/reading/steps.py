@@ -53,6 +53,7 @@ _MARGIN = 0.25
 # options that some commands have no use for -> what they are for
 _OF_ITEMS = dict.fromkeys(("gap", "separator", "critical"), "sentences")
 _OF_ITEMS |= dict.fromkeys(("good", "contrast"), "pairs of items")
+_OF_ITEMS["language"] = "words at a blank and regions of sentences"
 _OF_ITEMS["keep_case"] = "responses of people"
 
 
