@@ -1,9 +1,13 @@
 """Models of word counts: wordfreq's numbers, and n-grams worked out by hand."""
 
+import base64
 import gzip
 import math
+import random
+import zlib
 
 import pytest
+from ngram_training import arpa_text
 from wordfreq import word_frequency
 
 import lmdiag
@@ -29,6 +33,22 @@ ngram 2=3
 
 \\end\\
 """
+
+# ARPA by KenLM's build_binary (75b7273c): a hash table and a trie; base64 of zlib
+BINARIES = {
+    "probing": (
+        "eNrLzU0sUMjJVcgoKSmw0tfPzkhNTMtMzUnRS87P1U/OT0lVSMsvyk0sUShLLSrOzM9TMOViQIAGeyCxnxFI/AcCkA"
+        "gjVIYJTB6wRxZjg9LMDKgAJK696KnUGnXrJSC5TOH04591rZVY0dRt2sSQHhR37zsLkM2V8/1jbfGDbCY0NQV1inst"
+        "20rhdmIHDftBBAPDsUOzZs7cZ2xsbA/hM9ifPeOzLy0tDUif2Qt0P1QdBHB8Yspo2WgsDNLTWPT2Q211TStIvWab+Y"
+        "U9h5oVgHr2IdtiU5qXbcdgUwzE+kCiJCOVISU/nUGPAQATJVYv"
+    ),
+    "trie": (
+        "eNrLzU0sUMjJVcgoKSmw0tfPzkhNTMtMzUnRS87P1U/OT0lVSMsvyk0sUShLLSrOzM9TMOViQIAGeyCxnxFI/AcCkA"
+        "gjVIYJTB6wZ4KKgTAbVI4ZyQRWKF1Qp7jXsq2UIVM4/fhnXWslrpzvH2uLH2RrL3oqtUbdesmmTQzpQXH3viPZvR9E"
+        "IPjHDs2aOXMfgn8ARd7Y2BhNPcP+s2d89sHcm5aWBuSf2cvEgAqYGbCD3LS0b0tnzjzpDjREHlnCpjQv247BptiOQY"
+        "/BRh9IlWSkMqTkpzMAALUuSvM="
+    ),
+}
 
 
 @pytest.fixture
@@ -133,7 +153,19 @@ def test_a_sentence_backs_off_as_worked_by_hand(ngram):
     # and <unk>, -0.1 - 1; then nothing backs off
     answered = answer(ngram, Sentence("The dog dog cat the"))
     assert log10s(answered) == pytest.approx([-0.2, -0.3, -1.0, -1.1, -0.5], abs=1e-6)
-    assert "'cat'" in ngram.warning
+    assert ngram.warning.split("; ") == [
+        f"{ngram.info.id}: 1 word is only in lower case in the file, and read so: 'The'",
+        f"{ngram.info.id}: 1 word is not in the file, and counted as <unk>: 'cat'",
+    ]
+
+
+def test_unknown_words_have_no_probability_where_the_file_has_none(tmp_path, ngram):
+    model = load(write(tmp_path / "closed.arpa", ARPA.replace("<unk>", "mice")))
+    answered = answer(model, Sentence("the cat the dog"))
+    assert [span.log_prob is None for span in answered.words] == [False, True, False, False]
+    scores = answer(model, Question(Query("the"), ("cat", "dog"))).words
+    assert scores["cat"].log_prob is None
+    assert scores["dog"].log_prob / math.log(10) == pytest.approx(-0.3, abs=1e-6)
 
 
 def test_punctuation_is_a_word_where_the_vocabulary_has_it(ngram):
@@ -141,6 +173,7 @@ def test_punctuation_is_a_word_where_the_vocabulary_has_it(ngram):
     answered = answer(ngram, Sentence("the, dog."))
     assert log10s(answered) == pytest.approx([-0.2, -0.3 - 1.6], abs=1e-6)
     assert [span.n_tokens for span in answered.words] == [1, 2]
+    assert "1 word is punctuation that the file does not have, and left out: ','" in ngram.warning
 
 
 def test_a_blank_is_answered_after_its_context(ngram):
@@ -154,13 +187,43 @@ def test_a_blank_is_answered_after_its_context(ngram):
     assert answered.entropy == pytest.approx(-sum(p * math.log2(p) for p in shares), abs=1e-6)
 
 
-def test_sentences_have_the_scores_of_kenlm(tmp_path, ngram):
+def test_a_thousand_sentences_have_the_scores_of_kenlm(tmp_path, ngram):
     import kenlm
 
-    scorer = kenlm.Model(str(tmp_path / "small.arpa"))
-    for text in ("the dog", "dog the . dog", "cat the dog dog", "the the the ."):
+    rng = random.Random(0)
+    words = [f"w{number}" for number in range(40)]
+    weights = [1 / rank for rank in range(1, 41)]
+    corpus = [rng.choices(words, weights, k=rng.randint(1, 12)) for _ in range(1000)]
+    model = load(write(tmp_path / "trained.arpa", arpa_text(corpus)))
+    scorer = kenlm.Model(str(tmp_path / "trained.arpa"))
+    for _ in range(1000):
+        text = " ".join(rng.choices([*words, "unknown"], k=rng.randint(1, 12)))
         expected = [log10 for log10, *_ in scorer.full_scores(text, eos=False)]
-        assert log10s(answer(ngram, Sentence(text))) == pytest.approx(expected, abs=1e-6)
+        assert log10s(answer(model, Sentence(text))) == pytest.approx(expected, abs=1e-6)
+    distribution = model.distribution(model.start)
+    rest = sum(10 ** scorer.score(word, eos=False) for word in ("</s>", "unknown"))
+    assert math.fsum(map(math.exp, distribution.nats)) + rest == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", BINARIES)
+def test_a_binary_has_the_answers_of_its_arpa_file(tmp_path, ngram, kind):
+    path = tmp_path / "small.binary"
+    path.write_bytes(zlib.decompress(base64.b64decode(BINARIES[kind])))
+    model = load(f"ngram:{path}")
+    assert {*model.words} == {*ngram.words}
+    text = "The dog dog cat the."
+    assert log10s(answer(model, Sentence(text))) == log10s(answer(ngram, Sentence(text)))
+    content = path.read_bytes()
+    for damaged, message in (
+        (content[:80], "ends in its header"),
+        (content[:-5], "does not end with 6 words"),
+        (content[:100] + b"\0" + content[101:], "binary without its words"),
+        (content[:56] + b"\1" + content[57:], "test values don't match"),
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(BadInput, match=message) as caught:
+            load(f"ngram:{path}")
+        assert "\n" not in str(caught.value)
 
 
 def test_a_compressed_file_is_read(tmp_path, ngram):
@@ -175,13 +238,25 @@ def test_a_compressed_file_is_read(tmp_path, ngram):
 DAMAGED = {
     "no header": (("\\data\\", "data"), "does not begin with"),
     "few words": (("ngram 1=6", "ngram 1=8"), "does not have 8 words"),
-    "many words": (("ngram 1=6", "ngram 1=4"), "not a usable ARPA file"),
+    "many words": (("ngram 1=6", "ngram 1=4"), r"but got -0\.9 dog -0\.1 instead$"),
+    "a word twice": (("-1.5\t.", "-1.5\tthe"), "has the word 'the' 2 times"),
+    "few pairs": (("ngram 2=3", "ngram 2=4"), "not parse .* into a float in the 2-gram at byte"),
+    "many pairs": (("ngram 2=3", "ngram 2=2"), "Expected .end. but the ARPA file has -0.4 dog"),
     "huge counts": (("ngram 2=3", "ngram 2=3000000000000"), "counts of n-grams do not fit"),
     "NaN": (("-0.9\tdog", "nan\tdog"), "probability of 'dog' is nan"),
-    "NaN of a pair": (("-0.3\tthe dog", "nan\tthe dog"), "not a usable ARPA file"),
+    "NaN of a pair": (
+        ("-0.3\tthe dog", "nan\tthe dog"),
+        "not parse .nan. into a float in the 2-gram",
+    ),
+    "infinite": (("-0.3\tthe dog", "-inf\tthe dog"), "a log10 probability of -inf"),
     "positive": (("-0.9\tdog", "0.9\tdog"), "probability of 'dog' is 0.9"),
-    "no end": (("\\end\\", ""), "not a usable ARPA file"),
-    "orders": (("ngram 2=3", "\n".join(f"ngram {n}=1" for n in range(2, 12))), "usable ARPA file"),
+    "no end": (("\\end\\", ""), "not a usable file of n-grams: End of file$"),
+    "orders": (
+        ("ngram 2=3", "\n".join(f"ngram {n}=1" for n in range(2, 12))),
+        "of 11 words, and kenlm was built for 6: `MAX_ORDER=11 pip install",
+    ),
+    "many orders": (("ngram 2=3", "ngram 2=3\nngram 999=1"), "not a usable file of n-grams"),
+    "no sentences": (("<s>\t-0.3", "<t>\t-0.3"), "The ARPA file is missing <s>"),
 }
 
 

@@ -102,7 +102,7 @@ class FrequencyModel(WordModel):
         for part in tokens if is_segmented else [text]:
             proportion = word_frequency(part, self.language)
             if not proportion:
-                self.unknown[part] = None
+                self.note(f"not in wordfreq, and counted as {_FLOOR:g}", part)
             nats += math.log(max(proportion, _FLOOR))
         return WordReading(nats, len(tokens) if is_segmented else 1, None)
 

@@ -87,12 +87,12 @@ class WordReading(NamedTuple):
     """What a model says of what stands between two blanks.
 
     Attributes:
-        nats: log-probability of its words; 0 where it has none.
+        nats: log-probability of its words; 0 where it has none, None where the model gives none.
         n_words: words of the model in it; 0 for punctuation that the model does not have.
         state: what the model remembers after it.
     """
 
-    nats: float
+    nats: float | None
     n_words: int
     state: Any
 
@@ -103,11 +103,11 @@ class WordModel(Model):
 
     Attributes:
         words: its vocabulary.
-        unknown: words that were asked and are not in it.
+        notes: what happened to words -> the words, of those that were not read as they are.
     """
 
     words: Sequence[str]
-    unknown: dict[str, None] = field(default_factory=dict, init=False)
+    notes: dict[str, dict[str, None]] = field(default_factory=dict, init=False)
 
     @property
     def device(self) -> str:
@@ -136,7 +136,28 @@ class WordModel(Model):
         """Returns the part of a context that an answer depends on."""
 
     def encode(self, question: Question | Sentence) -> Question | Sentence:
+        # read here, so that the notes have all words also where a run is resumed or shared
+        n_notes = sum(map(len, self.notes.values()))
+        for text in self._texts(question):
+            self.read(text, self.start)
+        if sum(map(len, self.notes.values())) > n_notes:
+            self.warning = "; ".join(
+                f"{self.info.id}: {len(words)} {'words are' if len(words) > 1 else 'word is'} "
+                f"{what}: {first_few([repr(word) for word in words])}"
+                for what, words in self.notes.items()
+            )
         return question
+
+    def _texts(self, question: Question | Sentence) -> list[str]:
+        """The parts of a question without blanks that are read."""
+        if isinstance(question, Sentence):
+            return [question.text[start:end] for start, end in _parts(question)]
+        texts = [self.memory(question.query.context), *question.words]
+        return [part for text in texts for part in text.split()]
+
+    def note(self, what: str, word: str) -> None:
+        """Keeps a word that is not read as it is, for the warning of a run."""
+        self.notes.setdefault(what, {})[word] = None
 
     def key(self, encoded: Question | Sentence, top: int) -> str:
         parts: tuple[Any, ...] = tuple(encoded) if isinstance(encoded, Sentence) else ()
@@ -165,16 +186,10 @@ class WordModel(Model):
         return replace(self, options=options)
 
     def answer(self, batch: Sequence[Any], top: int) -> list[Answer | SentenceAnswer]:
-        answered = [
+        return [
             self._sentence(part) if isinstance(part, Sentence) else self._blank(part, top)
             for part in batch
         ]
-        if self.unknown:
-            self.warning = (
-                f"{len(self.unknown)} of the words are not known to {self.info.id}, and count as "
-                f"its rarest: {first_few([repr(word) for word in self.unknown])}"
-            )
-        return answered
 
     def _after(self, context: str) -> Any:
         """What the model remembers after a context."""
@@ -204,6 +219,8 @@ class WordModel(Model):
         n_words = 0
         for part in word.split():
             reading = self.read(part, state)
+            if reading.nats is None:
+                return WordScore(None, None, 0)
             nats += reading.nats
             n_words += reading.n_words
             state = reading.state
