@@ -16,6 +16,8 @@ from lmdiag import stimuli
 from lmdiag.api import LanguageModel
 from lmdiag.measures import item_measures
 from lmdiag.models import LoadOptions
+from lmdiag.report.display import output_of
+from lmdiag.report.formats import printed
 from lmdiag.stats import share_interval, sign_flip
 from lmdiag.types import Answer, BadInput, WordScore
 
@@ -197,6 +199,19 @@ def test_a_word_without_a_probability_is_named_and_never_0(tmp_path):
     row = found.to_frame().set_index("measure").loc["mass"]
     assert (row.value, row.n) == (0.625, 1)
     assert any("1 unscorable words, never counted as 0: ladle (item 2)" in x for x in found.notes)
+
+
+def test_norms_without_a_figure_say_why_beside_those_of_another_model(tmp_path):
+    frame = pd.read_csv(io.StringIO(ROWS))
+    none = model({}, TOP, "org/none", kind="masked")
+    why = (
+        "none has no figure on rows: its vocabulary lacks goal, point, spoon, wooden spoon, ladle."
+    )
+    alone = output_of(lmdiag.cloze(frame, models=none, output=tmp_path))
+    assert [*alone.findings] == [why]
+    assert why in printed(alone, "html", 8.0)
+    both = lmdiag.cloze(frame, models=[none, model(P, TOP, "org/some")], output=tmp_path)
+    assert next(iter(output_of(both).findings)) == why
 
 
 def test_words_with_counts_or_shares_are_read_and_incomplete_shares_have_no_mass():

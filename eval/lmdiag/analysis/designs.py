@@ -207,6 +207,8 @@ def analyse_table(
     region = region or rows.region_of_all(table)
     table = rows.with_model_and_item(table)
     table, notes = rows.with_response(table, response)
+    table, left_out = rows.with_a_value(table, response)
+    notes.append(left_out)
     reads: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 

@@ -152,13 +152,12 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
         raise BadInput(f"two sets of surprisals are called {doubled[0]}: rename one")
     full, baseline = table.procedure.formulas()
     regressions = table.procedure.regressions()
-    selections = [Selection(table, source) for source in sources]
+    selections, without = _with_rows([Selection(table, source) for source in sources])
     common = np.logical_and.reduce([selection.kept for selection in selections])
     for selection in selections:
         selection.leave_out("no surprisal of another model", ~common)
         if not selection.kept.any():
-            reasons = ", ".join(f"{reason} ({n:,})" for reason, n in selection.left_out.items())
-            raise BadInput(f"{selection.source.name}: no row is left: {reasons}")
+            raise BadInput(_no_row(selection))
     fits = [
         _fit(selection, label, *formulas)
         for selection in selections
@@ -167,11 +166,25 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
     n_alone = len(regressions) // 2  # before the one with all predictors, and after it
     compared = DataFrame() if is_mixed(full) else _compared(fits[n_alone :: len(regressions)])
     selection_notes = (note for rows in selections for note in rows.notes.values())
-    notes = dict.fromkeys([*table.notes, *selection_notes, *_layer_notes(fits)])
+    notes = dict.fromkeys([*without, *table.notes, *selection_notes, *_layer_notes(fits)])
     version = ".".join(__version__.split(".")[:2])
     signature = f"lmdiag:{version}|human:{table.fingerprint()}|full:{full}|baseline:{baseline}|"
     signature += table.procedure.signature()
     return HumanFit(signature, full, baseline, fits, compared, list(notes), table)
+
+
+def _with_rows(selections: Sequence[Selection]) -> tuple[list[Selection], list[str]]:
+    """The selections that have rows, and a line for each other one; `BadInput` if none has."""
+    lines = [_no_row(selection) for selection in selections if not selection.kept.any()]
+    if len(lines) == len(selections):
+        raise BadInput("; ".join(lines))
+    return [selection for selection in selections if selection.kept.any()], lines
+
+
+def _no_row(selection: Selection) -> str:
+    """Why a model has no rows."""
+    reasons = ", ".join(f"{reason} ({n:,})" for reason, n in selection.left_out.items())
+    return f"{selection.source.name}: no row is left: {reasons}"
 
 
 def _layer_notes(fits: Sequence[ModelFit]) -> list[str]:

@@ -174,6 +174,21 @@ def with_response(table: DataFrame, response: str) -> tuple[DataFrame, list[str]
     return table, [*notes, *([f"{response} is infinite in {rows}"] if n else [])]
 
 
+def with_a_value(table: DataFrame, response: str) -> tuple[DataFrame, str]:
+    """Returns the rows of the models that have a value of the response, and which have none.
+
+    Raises:
+        BadInput: no model has one.
+    """
+    has_value = table[response].notna().groupby(table["model"], sort=False).any()
+    if not has_value.any():
+        raise BadInput(f"{response} is missing in all {len(table):,} rows")
+    if has_value.all():
+        return table, ""
+    names = ", ".join(map(str, has_value.index[~has_value]))
+    return table[table["model"].map(has_value)], f"left out: {names}: {response} is missing"
+
+
 def _response(table: DataFrame, response: str) -> Series:
     """The response of each row, NaN where it is not known; see `lmdiag.analyse`."""
     columns = {*table}

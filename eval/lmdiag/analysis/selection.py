@@ -196,6 +196,10 @@ class Selection:
             infinite = np.isinf(rows[name])
             if infinite.any():
                 raise BadInput(f"{infinite.idxmax()}: column {name} is infinite")
+        response = rows[self.response]
+        if len(rows) > 1 and response.nunique() == 1:
+            same = f"{self.response} is {response.iloc[0]:g} in each of {len(rows):,} rows"
+            raise BadInput(f"{self.table.name}: {same}, so that nothing can predict it")
         return rows
 
     def values(self, name: str) -> Values:

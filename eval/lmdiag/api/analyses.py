@@ -32,6 +32,7 @@ from lmdiag.results import Run, load_run
 from lmdiag.results.evaluation import Measures
 from lmdiag.results.item_rows import Per, items_of_predictions
 from lmdiag.results.model_labels import model_labels
+from lmdiag.results.without_figures import without_any_figure
 from lmdiag.runs.surprisals import (
     ask_about_words,
 )
@@ -211,6 +212,8 @@ def analyse(
     design |= {name: value for name, value in given.items() if value}
     asked = {rows.diagnostic.asks for run in runs for rows in run.stimuli.values()}
     labels = labels_of(runs)
+    if causes := _without_any_value(runs, labels, task) if len(runs) == len(parts) else []:
+        raise BadInput(" ".join(causes).rstrip("."))
     if asked == {"sentence"}:
         design["not_compared"] = [labels[number] for number in unlike_first(runs)]
     value = response or formula.partition("~")[0].strip(" `") or "surprisal"
@@ -235,6 +238,17 @@ def analyse(
     is_table = all(isinstance(part, DataFrame) or is_table_file(part) for part in parts)
     reads = found.reads if is_table else ()
     return replace(found, notes=(*notes, *found.notes), part=what, reads=reads)
+
+
+def _without_any_value(runs: Sequence[Run], labels: Sequence[str], task: str) -> list[str]:
+    """Why none of some runs has a figure; [] where one has."""
+    causes = []
+    for run, label in zip(runs, labels, strict=True):
+        of_run = without_any_figure(run.results, label, task)
+        if len(of_run) < (1 if task else len(run.results.tasks)):
+            return []
+        causes += of_run
+    return causes
 
 
 def _read_source(

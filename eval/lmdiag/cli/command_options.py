@@ -130,6 +130,10 @@ DataSet = Annotated[
 Width = Annotated[float, Parameter(validator=Number(gte=4, lte=60))]
 
 
+_OF_FIGURES = {"csv", "tsv", "parquet"}
+"""Formats that have figures alone."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Showing:
     """How a result is shown: printed, and written into files."""
@@ -180,6 +184,9 @@ class Showing:
             say(f"lmdiag: {line}")
 
         output = result if isinstance(result, Output) else output_of(result)
+        if self.formats & _OF_FIGURES and output.frame().empty:  # what says why, they do not have
+            for line in output.findings:
+                say(f"lmdiag: {line}")
         tell = say if prints else print
         for file in self.out:
             paths = formats.write_files(output, [file], self.width)

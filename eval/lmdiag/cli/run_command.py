@@ -181,6 +181,7 @@ def _finish(run: Run, *, is_shown: bool, as_json: bool) -> None:
     from lmdiag.report.formats.terminal import print_output
     from lmdiag.report.run_report import Report, brief_output
     from lmdiag.results import PREDICTIONS, REPORT, RESULTS
+    from lmdiag.results.without_figures import without_any_figure
 
     report = Report(run)
     if not (run.path / REPORT).exists():
@@ -192,6 +193,9 @@ def _finish(run: Run, *, is_shown: bool, as_json: bool) -> None:
         saved = [name for name in (RESULTS, PREDICTIONS, REPORT) if (run.path / name).exists()]
         print(f"Saved in {visible(str(run.path))}: {', '.join(saved)}")
         return
+    for source in report.figures.sources:
+        for line in without_any_figure(source.results, source.label):
+            say(f"lmdiag: {line}")
     for task, settings in run.results.tasks.items():
         lines = [line for content in settings.values() for line in content.not_computed]
         for line in dict.fromkeys(lines):  # the tables say it, too

@@ -19,6 +19,7 @@ from lmdiag.report.grid import Grid, GridRow, cell_of, figure_grid, text_grid
 from lmdiag.report.labels import difference_title
 from lmdiag.report.output import Deferred, Fact, ItemList, Output, Section
 from lmdiag.results import cited_signature
+from lmdiag.results.without_figures import without_any_figure
 from lmdiag.studies.cloze_norms import ClozeNorms, is_on_one_scale
 from lmdiag.studies.comparison import not_compared, unlike_first
 from lmdiag.text import plain_response, visible
@@ -112,9 +113,15 @@ def cloze_output(norms: ClozeNorms) -> Output:
     return Output(
         kind="cloze norms", title="What people say and what models expect",
         facts=[Fact(visible(norms.name), facts)], sections=sections,
-        findings=cloze_findings(norms),
+        findings=[*_without_figures(norms), *cloze_findings(norms)],
         frame=lambda: norms.words, document=norms.to_json,
     )  # fmt: skip
+
+
+def _without_figures(norms: ClozeNorms) -> Iterator[str]:
+    """Yields a sentence for each model without a figure."""
+    for name, run in zip(norms.models, norms.runs, strict=True):
+        yield from without_any_figure(run.results, name)
 
 
 # ---- charts -------------------------------------------------------------------------------------

@@ -12,12 +12,13 @@ from lmdiag import diagnostics
 from lmdiag.measures import MeasureName
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
-from lmdiag.report.findings import Difference, comparisons_findings
+from lmdiag.report.findings import Difference, comparisons_findings, listing
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, text_grid, with_heading
 from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.report.selections import LabelledRun
 from lmdiag.results import FigureKey, Run, cited_signature
 from lmdiag.results.model_labels import weights_text
+from lmdiag.results.without_figures import without_any_figure
 from lmdiag.studies.comparison import (
     ALPHA,
     IN_PERCENT,
@@ -88,7 +89,8 @@ def comparisons_output(comparisons: Comparisons) -> Output:
     facts = [Fact(name, [line] if line else []) for name, line in zip(names, weights, strict=True)]
     return Output(
         kind="comparison", title=f"{names[0]} and {', '.join(names[1:])}", facts=facts,
-        findings=pair_findings(pairs), warnings=labels.asked_differently(protocols, names),
+        findings=[*_findings(comparisons, pairs)],
+        warnings=labels.asked_differently(protocols, names),
         sections=sections,
         frame=comparisons.to_frame, document=comparisons.to_json,
     )  # fmt: skip
@@ -110,6 +112,7 @@ def notes(comparisons: Sequence[Comparison]) -> list[str]:
     few = "; none for fewer than 8 items" if any(c.n < 8 for c in comparisons) else ""
     n_tests = max((c.n_tests for c in comparisons), default=0)
     undefined = "the two do not differ in any item, so there is nothing to test"
+    not_common = "no item was scored by both, so there is nothing to compare"
     tests = {
         "mcnemar": "McNemar's score test where each item is right or wrong (m)",
         "sign-flip": "sign-flip test of a mean over items (s)",
@@ -121,7 +124,8 @@ def notes(comparisons: Sequence[Comparison]) -> list[str]:
         f"95% intervals have the differences that the test of p does not reject at 5%{few}":
             any(not math.isnan(c.ci_low) for c in comparisons),
         f"p: {used}": bool(used),
-        f"{numbers.UNDEFINED}: {undefined}": "none" in made,
+        f"{numbers.UNDEFINED}: {undefined}": "none" in {c.test for c in comparisons if c.n},
+        f"n = 0: {not_common}": not all(c.n for c in comparisons),
         "● marks an adjusted p below .05": any(c.p_adjusted < ALPHA for c in comparisons),
         f"p adj.: by Holm's method over the {n_tests} distinct tests": n_tests > 1,
     }  # fmt: skip
@@ -132,6 +136,11 @@ def notes(comparisons: Sequence[Comparison]) -> list[str]:
         f"{measure.label} has the same numbers as {other.label} by construction: one test"
         for measure, other in same
     ]
+
+
+def _is_drawn(c: Comparison) -> bool:
+    """Whether charts have a difference: it is in percent, and there are items."""
+    return c.n > 0 and c.statistic in IN_PERCENT
 
 
 # ---- pairs of runs -------------------------------------------------------------------------------
@@ -167,7 +176,7 @@ class RunPair(NamedTuple):
 
         None where nothing is in percent.
         """
-        percent = [c for c in self.comparisons.values() if c.statistic in IN_PERCENT]
+        percent = [c for c in self.comparisons.values() if _is_drawn(c)]
         bounds = (abs(bound) for c in percent for bound in (c.ci_low, c.ci_high) if bound == bound)
         return (max(bounds, default=1.0) or 1.0) if percent else None
 
@@ -186,7 +195,7 @@ class RunPair(NamedTuple):
 
         plots = []
         for i, (title, comparisons) in enumerate(_by_setting(self.comparisons.values()), start=1):
-            percent = [c for c in comparisons if c.statistic in IN_PERCENT]
+            percent = [*filter(_is_drawn, comparisons)]
             if not (percent and self.reach):
                 continue
             rows = DataFrame(
@@ -241,8 +250,29 @@ def _difference_cell(c: Comparison) -> CellText:
     return CellText(difference.value + mark, f"{difference.interval} {p}".strip())
 
 
+def _findings(comparisons: Comparisons, pairs: Sequence[RunPair]) -> Iterator[str]:
+    """Yields why a model has no figure, then what the tests say."""
+    for name, run in zip(comparisons.names, comparisons.runs, strict=True):
+        yield from without_any_figure(run.results, name)
+    if not pairs:
+        yield "Nothing is compared: no item was scored by both models."
+    yield from pair_findings(pairs)
+
+
 def pair_findings(pairs: Sequence[RunPair]) -> list[str]:
-    """Returns what the adjusted tests say of the differences, in sentences."""
+    """Returns what the adjusted tests say of the differences, in sentences.
+
+    Figures of which no item was scored by both models are named.
+    """
+    without = [
+        f"No item of {listing(labels)} was scored by both {pair.base} and {pair.new}."
+        for pair in pairs
+        if (labels := [visible(c.label) for c in pair.comparisons.values() if not c.n])
+    ]
+    return without + _difference_findings(pairs)
+
+
+def _difference_findings(pairs: Sequence[RunPair]) -> list[str]:
     differences = {}
     for pair in pairs:
         several = len({c.task for c in pair.comparisons.values()}) > 1
@@ -253,7 +283,7 @@ def pair_findings(pairs: Sequence[RunPair]) -> list[str]:
                 + " points" * (c.statistic in IN_PERCENT),
                 c.difference, c.p_adjusted,
             )
-            for c in pair.comparisons.values()
+            for c in pair.comparisons.values() if c.n
         ]  # fmt: skip
     return comparisons_findings(pairs[0].base, differences) if pairs else []
 

@@ -36,6 +36,7 @@ from lmdiag.results import Results, Run, cited_signature
 from lmdiag.results.figures import figures as figures_of_runs
 from lmdiag.results.published_figures import REFERENCES
 from lmdiag.results.run import joined_runs
+from lmdiag.results.without_figures import without_any_figure
 from lmdiag.studies.cloze_norms import ClozeNorms
 from lmdiag.studies.comparison import not_compared
 from lmdiag.text import visible
@@ -151,7 +152,7 @@ def runs_output(report: Report) -> Output:
         return output
     shown = cloze_output(ClozeNorms(report.runs, report.across))
     chosen = [_chosen_items(report)] if report.chosen else []
-    return replace(output, sections=[*shown.sections, *chosen], findings=())
+    return replace(output, sections=[*shown.sections, *chosen], findings=shown.findings)
 
 
 def _runs_output(report: Report) -> Output:
@@ -240,7 +241,10 @@ def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
     warnings = [f"{task}: words are compared {rule}"] if rule and asks_words else []
     return Output(
         kind="measures", title=name or section.title, warnings=warnings,
-        findings=run_findings(results, name or "The model"),
+        findings=[
+            *without_any_figure(results, name or "The model"),
+            *run_findings(results, name or "The model"),
+        ],
         sections=[section, Section("", signatures=first.signatures)],
         frame=lambda: figures_of_runs([results]).assign(**{"model": name} if name else {}),
         document=lambda: {"task": task, **({"match": rule} if rule else {}), **content.to_json()},
@@ -251,8 +255,11 @@ def _findings(report: Report) -> Iterator[str]:
     """The effects of own conditions, then figures against chance, or differences of a few runs.
 
     Of one run on test suites, the share of the predictions that hold stands first. Of many runs,
-    the number of models above and below each chance level.
+    the number of models above and below each chance level. First of all stands why a run has no
+    figure.
     """
+    for source in report.figures.sources:
+        yield from without_any_figure(source.results, source.label)
     if len(report.runs) == 1:
         yield from prediction_findings(report.runs[0].results)
     for design in report.designs:

@@ -73,7 +73,9 @@ class ReportFigures:
             setting_rank=0,
             setting_label="",
         )
-        texts = [name for name in table if isinstance(table[name].dtype, pd.StringDtype)]
+        is_text = {name: isinstance(table[name].dtype, pd.StringDtype) for name in table}
+        labels = ("measure_label", "score", "cutoff")  # of runs without a figure, they have no type
+        texts = [*labels, *(name for name in table if is_text[name])]
         of_runs = cls(sources, table.astype(dict.fromkeys(texts, object)))
         of_runs._name_values()
         return of_runs

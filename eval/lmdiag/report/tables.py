@@ -160,7 +160,7 @@ def _tables(
     breakdowns = figures.table["by"][figures.table["task"] == task].unique()
     everywhere = TableShape("All measures", "", ("*",), ("address",), "setting", (*breakdowns,))
     everything = figures.select(task, everywhere)
-    everything = everything[[not shown_as(name) for name in everything["measure"]]]
+    everything = everything[~everything["measure"].map(shown_as).astype(bool)]
     rest = everything.sort_values(["measure_rank", "by_rank", "level_rank"], kind="stable")
     declared = figures.diagnostic(task).tables
     for shape in declared:

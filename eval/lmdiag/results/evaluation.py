@@ -260,7 +260,12 @@ def _not_computed(
         "sensitivity: the rows have no columns good and contrast, so no rows are compared": (
             not is_compared and not has_regions
         ),
-        "all measures of probabilities: the predictions have no log_prob": "log_prob" in lacks,
+        "all measures of probabilities: the predictions have no log_prob": (
+            "log_prob" in lacks and "n_tokens" in lacks
+        ),
+        "all measures of probabilities: no row has one": (
+            "log_prob" in lacks and "n_tokens" not in lacks
+        ),
         "sensitivity_mean: the predictions have no n_tokens": (
             not has_words and is_compared and "n_tokens" in lacks
         ),

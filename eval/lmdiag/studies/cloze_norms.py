@@ -205,8 +205,9 @@ class ClozeNorms(Presentable):
     def figures(self) -> DataFrame:
         """What `to_frame` returns; of a masked and a causal model what is on one scale."""
         table = self.to_frame()
-        shown = [not unlike_first(self.runs) or is_on_one_scale(x) for x in table["measure"]]
-        return table[shown]
+        if not unlike_first(self.runs):
+            return table
+        return table[table["measure"].map(is_on_one_scale).astype(bool)]
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`."""

@@ -66,7 +66,8 @@ class Comparison:
     Attributes:
         task, setting, measure, by, level: see `FigureKey`, by the names of the base run.
         statistic: see `lmdiag.measures.Statistic`.
-        n: items that both could score; both values are over these.
+        n: items that both could score; both values are over these. Where there are none, all
+            numbers are NaN.
         base, new, difference: the values of the two runs, and the new minus the base.
         ci_low, ci_high: 95% interval of the difference, which excludes 0 exactly where p < .05. NaN
             for fewer than eight items, for medians and correlations, and where a mean differs in no
@@ -76,7 +77,7 @@ class Comparison:
             runs that were compared, and their number.
         test: "mcnemar" where each item is right or wrong, "sign-flip" for a mean over items,
             "permutation" for a median or a correlation; see `lmdiag.stats`. "none" where the two
-            do not differ in any item.
+            do not differ in any item, or there are none.
         number: of the new run; that of the base is 0.
         same_as: the measure that has the same numbers by construction, whose test this is.
     """
@@ -294,7 +295,8 @@ def compare_runs(
         pair
         for number, other in enumerate(others, start=1)
         for key in keys
-        if (pair := scored_pair(reference, other, key, number))
+        if (pair := _pair(reference, other, key, number))
+        and (len(pair.base.items) or len(pair.new.items))
     ]
     if measures and "all" not in measures:
         chosen = chosen_measures(measures, dict.fromkeys(pair.key.measure for pair in pairs))
@@ -343,6 +345,9 @@ def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]
     for position, pair in enumerate(pairs):
         items, (base, new) = on_common_items((pair.base, pair.new))
         statistic = pair.base.statistic
+        if not items:
+            comparisons.append(_without_items(pair))
+            continue
         base_value = stats.point(base, statistic)
         new_value = stats.point(new, statistic)
         test, outcome = _paired_test(base, new, statistic, _generator(pair.key, seed))
@@ -359,6 +364,13 @@ def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]
         replace(comparison, p_adjusted=adjusted[same_as.get(position, position)], n_tests=n_tests)
         for position, comparison in enumerate(comparisons)
     ]
+
+
+def _without_items(pair: ScoredPair) -> Comparison:
+    """The comparison of a figure of which no item was scored by both models."""
+    nan = math.nan
+    numbers = (nan, nan, nan, nan, nan, nan, nan)
+    return Comparison(*pair.key, pair.base.statistic, 0, *numbers, "none", pair.number)
 
 
 def _same_by_construction(pairs: Sequence[ScoredPair]) -> dict[int, int]:
@@ -449,11 +461,17 @@ def differing_knobs(a: QueryOptions, b: QueryOptions) -> dict[str, str]:
     return texts
 
 
-def scored_pair(base: Run, new: Run, key: FigureKey, number: int = 1) -> ScoredPair | None:
+def scored_pair(base: Run, new: Run, key: FigureKey) -> ScoredPair | None:
     """Returns the scores of both models behind a figure; None where they cannot be compared.
 
     The names of `key` are those of the base; the new run may call the same data by another name.
     """
+    pair = _pair(base, new, key)
+    return pair if pair and on_common_items((pair.base, pair.new))[0] else None
+
+
+def _pair(base: Run, new: Run, key: FigureKey, number: int = 1) -> ScoredPair | None:
+    """The same with pairs of which no item was scored by both."""
     is_scaled = bool(_one_kind(base.results, key)) and bool(unlike_first([base, new]))
     if is_pooled(key.measure) or is_scaled:
         return None
@@ -470,8 +488,7 @@ def scored_pair(base: Run, new: Run, key: FigureKey, number: int = 1) -> ScoredP
             for item in of_new.items
         ]
         of_new = replace(of_new, items=objects(renamed))
-    is_scored = len(of_base.items) and len(of_new.items)
-    return ScoredPair(key, of_base, of_new, number) if is_scored else None
+    return ScoredPair(key, of_base, of_new, number)
 
 
 def _fingerprint(run: Run, task: str) -> str:
