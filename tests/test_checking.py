@@ -94,3 +94,30 @@ def test_bad_input_is_an_error_of_the_record_and_a_wrong_option_is_raised(tmp_pa
     assert (found.columns, found.n_rows) == ((), 0)
     with pytest.raises(BadInput, match="no option 'colums'"):
         lmdiag.check(ITEMS, colums="a=b")
+
+
+ACTS = {"eat a shoe?": "odd", "eat bread?": "usual", "drink a hill?": "odd", "paint it?": "usual"}
+EVENTS = DataFrame(
+    {"ID": reader, "age": 4 + reader % 3, "event": event, "kind": kind, "RT": len(event) * reader}
+    for reader in range(8)
+    for event, kind in ACTS.items()
+)
+
+
+def test_items_and_conditions_that_are_given_are_used_or_refused(tmp_path, command):
+    """Also beside responses and proposals, for which the table alone says something else."""
+    path = tmp_path / "own.csv"
+    EVENTS.to_csv(path, index=False)
+    found = lmdiag.check(path)  # ID is the participant
+    assert (found.design.item, found.conditions) == (("event",), ())
+    assert "--item ID --conditions kind compares it within readers" in found.warnings[0]
+    found = lmdiag.check(path, item="ID", conditions="kind")
+    assert (found.n_items, found.conditions, found.warnings) == (8, ("kind",), ())
+    assert found.other.endswith("--response RT --item ID --conditions kind")
+    assert command(*shlex.split(f"analyse {path} --response RT {found.typed}"))[0] == 0
+    for options in ({"item": "nosuch"}, {"conditions": ["kind", "nosuch"]}):
+        assert "no column 'nosuch'" in lmdiag.check(path, **options).error
+    wide = DataFrame({"sent_id": range(4), "set": [*"aabb"], "sg": TEXTS, "pl": TEXTS[::-1]})
+    (proposal,) = lmdiag.check(wide, item=["set", "sent_id"]).proposals
+    assert "4 items" in proposal.summary
+    assert not [text for text in proposal.options.columns if text.startswith("item=")]

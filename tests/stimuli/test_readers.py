@@ -629,6 +629,13 @@ ANSWERS = ["shop", "bed", "park", "hut", "sea", "inn", "lab", "zoo"] * 2
          "`lmdiag fit`, with --columns text=sent text=cond text=version"),
         ({"item": range(16), "region": [1, 2] * 8, "cond": [*"aabb"] * 4, "tt": [*"3456"] * 4},
          "responses in numbers: for `lmdiag analyse`, with --response tt"),
+        ({"participant": [*"aaaabbbbcccc"], "idiom_id": [1, 2, 3, 4] * 3, "cued": [1, 1, 0, 0] * 3,
+          "idiom": ["kick the bucket", "break the ice", "spill the beans", "bite the dust"] * 3,
+          "rt_ms": [400.5 + 31 * n % 50 for n in range(12)]},
+         "responses in numbers: for `lmdiag analyse`, with --response rt_ms --item idiom_id"),
+        ({"ID": [n // 8 for n in range(32)], "age": [4 + n // 16 for n in range(32)],
+          "act": [f"{x} a hat" for x in ANSWERS[:8]] * 4, "rating": [n * n % 7 for n in range(32)]},
+         "responses in numbers: for `lmdiag analyse`, with --response rating --item act"),
     ],
 )  # fmt: skip
 def test_what_a_table_without_sentences_may_have(columns, expected):

@@ -20,7 +20,7 @@ from lmdiag.stimuli.values.critical_words import column_and_start
 from lmdiag.stimuli.values.layouts import as_typed
 from lmdiag.stimuli.values.names import is_named
 from lmdiag.tables.table_files import MEMORY, ROW_NAMES, Table, read_memory
-from lmdiag.text import column_like, folded, shortened, truncated, visible
+from lmdiag.text import column_like, folded, shortened, suggest, truncated, visible
 from lmdiag.types import (
     AS_IT_IS,
     BadInput,
@@ -219,7 +219,8 @@ class TableCheck:
 
     def _proposal_lines(self) -> Iterator[str]:
         for number, proposal in enumerate(self.proposals):
-            command = f"lmdiag run {shlex.quote(self.file)} --model M {proposal.typed}"
+            typed = " ".join(filter(None, (proposal.typed, as_typed(self.design))))
+            command = f"lmdiag run {shlex.quote(self.file)} --model M {typed}"
             yield f"{'or' if number else 'proposed':<11} {command}"
             yield from (f"reads       {row}" for row in proposal.rows)
             yield from [f"then        {proposal.summary}"] if proposal.summary else []
@@ -388,14 +389,27 @@ def _of_unknown(
 
     found = replace(found, n_rows=len(unknown.table), lacks=unknown.lacks, command="")
     other = unknown.other
+    named = _named_columns(found, unknown)
+    if other and other.command == "analyse":
+        items = {"item": found.design.item[0]} if found.design.item else {}
+        other = other._replace(
+            columns={**other.columns, **items},
+            items=found.design.item,
+            conditions=found.design.conditions,
+        )
+    elif other and named:
+        what = f"{', '.join(named)} cannot be items or conditions here: {other.text()}"
+        raise BadInput(f"{found.file}: {what}; leave out --item and --conditions")
     if other is None:
         of_readers = responses_of_readers(unknown.table.columns)
         first, *further = unknown.readings
         readings = [first, *(reading for reading in further if reading.rows)]
+        if found.design.item:
+            readings = [_with_own_items(found, reading, table) for reading in readings]
         return replace(
             found,
             columns=_columns(found, source, ()),
-            proposals=tuple(_proposal(found.options, reading) for reading in readings),
+            proposals=tuple(_proposal(found, reading) for reading in readings),
             others=(f"perhaps: {of_readers.text()}",) if of_readers else (),
         )
     found = replace(found, other=other.text(), columns=_columns(found, source, ()))
@@ -412,14 +426,42 @@ def _of_unknown(
     return found
 
 
-def _proposal(options: TableOptions, reading: Reading) -> Proposal:
-    """What options read of a table."""
-    from lmdiag.stimuli.designs.design import design_of
+def _named_columns(found: TableCheck, unknown: UnknownLayout) -> tuple[str, ...]:
+    """The columns that the user names as items and conditions; `BadInput` for one that is none."""
+    named = (*found.design.item, *found.design.conditions)
+    rows = [reading.rows for reading in unknown.readings if reading.rows]
+    names = dict.fromkeys((*unknown.columns, *(name for x in rows for name in x.columns())))
+    for name in named:
+        if column_like(name, names) not in names:
+            there = ", ".join(unknown.columns)
+            problem = f"no column {name!r}{suggest(name, names)}"
+            raise BadInput(f"{found.file}: {problem}; there are {there:.800}")
+    return named
 
-    options = options.with_further(reading.options)
+
+def _with_own_items(found: TableCheck, reading: Reading, table: Any) -> Reading:
+    """What options read that leave the item to the user, who names its columns as in the file."""
+    columns = tuple(x for x in reading.options.columns if not x.startswith("item="))
+    options = replace(reading.options, columns=columns)
+    if reading.rows is None or options == reading.options:
+        return reading
+    rows = stimuli.load(table, found.task, **found.options.with_further(options).stored())
+    return reading._replace(options=options, rows=rows)
+
+
+def _proposal(found: TableCheck, reading: Reading) -> Proposal:
+    """What options read of a table."""
+    from lmdiag.stimuli.designs.design import check_columns, design_of
+
+    options = found.options.with_further(reading.options)
     if reading.rows is None:
         return Proposal(options, (), reading.problem, tuple(reading.notes))
-    design = design_of(reading.rows)
+    factors = DesignOptions(**found.design.stored())
+    try:
+        check_columns({reading.rows.task: reading.rows}, factors)
+    except BadInput as problem:
+        return Proposal(options, (), str(problem), tuple(reading.notes))
+    design = design_of(reading.rows, factors)
     if design is None:
         return Proposal(options, (), "", tuple(reading.notes))
     notes = (*design.warnings, *reading.notes)
@@ -436,25 +478,26 @@ def _of_responses(
         why_no_conditions,
     )
 
-    item = other.columns["item"]
+    items = other.items or [other.columns["item"]]
     response = other.columns["response"]
-    uses = _uses(table, item, response)
+    uses = _uses(table, items, response, found.design.conditions)
     refuse_near_levels(uses)
     reason = "" if uses.levels else why_no_conditions(uses)
     counts = {name: uses.rows.columns[name].by_count() for name in uses.levels}
-    columns = [CheckedColumn(response, "response"), CheckedColumn(item, "item")]
+    columns = [CheckedColumn(response, "response"), *(CheckedColumn(x, "item") for x in items)]
     columns += [
         CheckedColumn(name, "condition", levels={level: counts[name][level] for level in levels})
         for name, levels in uses.levels.items()
     ]
-    others = {name: why for name, why in uses.others.items() if name != item}
+    own = (*items, *(column_like(name, table.columns) for name in items))
+    others = {name: why for name, why in uses.others.items() if name not in own}
     columns += [CheckedColumn(name, _use_of(name, why), why) for name, why in others.items()]
     found = replace(
         found,
         command="analyse",
-        design=found.design if folded(item) == "item" else replace(found.design, item=(item,)),
+        design=replace(found.design, item=() if [*map(folded, items)] == ["item"] else (*items,)),
         response=response,
-        n_items=int(table.rows[item].nunique()),
+        n_items=len(uses.rows.items.levels),
         conditions=tuple(uses.levels),
         warnings=(*warnings_of(uses, table.places), *filter(None, [reason])),
     )
@@ -493,7 +536,7 @@ def _of_words(
     model = "" if "surprisal" in unknown.columns else "--model M "
     others = [f"response: lmdiag fit {shlex.quote(found.file)} {model}{typed}"]
     if "item" in unknown.table.columns:
-        levels = _uses(unknown.table, "item", response).levels
+        levels = _uses(unknown.table, ["item"], response).levels
         names = [name for name in levels if name not in other.columns.values()]
         if names:
             command = f"lmdiag analyse {shlex.quote(found.file)} {named}"
@@ -512,14 +555,23 @@ def _of_cloze(found: TableCheck, source: Table | None, table: Any) -> TableCheck
     return replace(read, n_rows=found.n_rows, lacks=found.lacks, other=found.other)
 
 
-def _uses(table: Table, item: str, response: str) -> Uses:
+def _uses(
+    table: Table, items: Sequence[str], response: str, conditions: Sequence[str] = ()
+) -> Uses:
     """What the columns of a table of responses are used for."""
     from pandas import DataFrame
 
     from lmdiag.stimuli.designs.conditions import uses_of
+    from lmdiag.stimuli.designs.design import joined_items
 
     frame = DataFrame({name: x for name, x in table.columns.items() if name}, dtype=object)
-    return uses_of(frame.assign(item=frame[item]), response=response)
+    names = [column_like(name, frame) for name in items]
+    return uses_of(
+        frame.assign(item=joined_items(frame[names])),
+        [column_like(name, frame) for name in conditions],
+        column_like(response, frame),
+        item=items[0] if len(items) == 1 else "",
+    )
 
 
 # ---- columns -------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ def warnings_of(uses: Uses, places: Places | None = None) -> list[str]:
         if split := split_of(levels, uses.rows.columns):
             remedy = f"--split {quote(f'{name}={split}')} gives their effects and interaction"
             lines.append(f"{name} has {len(levels)} levels of several parts: {remedy}")
+        lines += filter(None, [_between_items(uses, name)])
     return [*lines, *_fillers(uses), *_repeated_trials(uses)]
 
 
@@ -100,12 +101,28 @@ def why_no_conditions(uses: Uses) -> str:
         return line
     if uses.dropped:
         return "; ".join(_dropped(uses, name) for name in uses.dropped)
+    covariates = [name for name, use in uses.others.items() if use == "covariate"]
+    if line := next(filter(None, (_between_items(uses, name) for name in covariates)), ""):
+        return line
     for name in uses.of_readers:
         return f"{name} differs between readers alone: name it by --conditions {quote(name)}"
     for name, use in uses.others.items():
         if name in uses.candidates and use.startswith("not a condition ("):
             return f"{name} is {use}: if it is one, give --conditions {quote(name)}"
     return ""
+
+
+def _between_items(uses: Uses, name: str) -> str:
+    """That readers have several levels of a column of which each item has one; "" if not so."""
+    values = uses.rows.columns[name]
+    items = uses.rows.items
+    is_few = 1 < len(values.levels) <= MOST_LABELS and len(values.levels) < len(items.levels)
+    if not (uses.reader and is_few and is_known_from(values.codes, [items.codes])):
+        return ""
+    if not values.differs_within(uses.rows.columns[uses.reader]):
+        return ""
+    remedy = f"--item {quote(uses.reader)} --conditions {quote(name)}"
+    return f"{name} differs between items alone: {remedy} compares it within readers"
 
 
 def _naming_items(uses: Uses) -> str:

@@ -34,6 +34,7 @@ from lmdiag.stimuli.values.kinds import (
     own_overlap,
     words_of,
 )
+from lmdiag.stimuli.values.layouts import participants
 from lmdiag.stimuli.values.levels import ItemLevels, model_texts
 from lmdiag.stimuli.values.names import (
     TEXT_COLUMNS,
@@ -227,7 +228,7 @@ class _Finder:
 
     def _reader(self) -> str:
         """The column of readers, each with rows of several items; "" for none."""
-        names = [name for name in self.columns if is_named(name, "reader")]
+        names = participants(self.columns)
         reader = max(names, key=lambda name: len(self.columns[name].levels), default="")
         if not reader:
             return ""
@@ -244,7 +245,8 @@ class _Finder:
         """What a column is that tells readers, words, regions or measures apart; "" for others."""
         plain = folded(name)
         is_few = len(values.levels) <= MOST_LABELS
-        if is_named(name, "reader") and not (is_few and (self.has_texts or name != self.reader)):
+        is_reader = is_named(name, "reader") or name == self.reader
+        if is_reader and not (is_few and (self.has_texts or name != self.reader)):
             return "reader"
         if _MEASURES.get(name) in self.columns:
             return "measure, not a condition"

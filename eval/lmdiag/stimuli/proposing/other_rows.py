@@ -33,6 +33,7 @@ class OtherRows(NamedTuple):
         wide: columns of responses, of which a row has several.
         response: of words, a column of what people did at them; "" for none.
         remedy: of rows that no command reads, what makes them readable.
+        items, conditions: of responses in numbers, columns that the user names.
     """
 
     command: Literal["surprisal", "cloze", "analyse", ""]
@@ -42,16 +43,20 @@ class OtherRows(NamedTuple):
     wide: Sequence[str] = ()
     response: str = ""
     remedy: str = ""
+    items: Sequence[str] = ()
+    conditions: Sequence[str] = ()
 
     @property
     def option(self) -> str:
         """The option that names the columns; "" if it is not needed."""
         if self.command != "analyse":
             return as_typed(self.options)
-        item = shlex.quote(self.columns.get("item", "COLUMN"))
-        response = shlex.quote(self.columns.get("response", "COLUMN"))
-        option = f"--response {response}" if folded(response) != "surprisal" else ""
-        return option if folded(item) == "item" else f"{option} --item {item}".strip()
+        items = self.items or [self.columns.get("item", "COLUMN")]
+        response = self.columns.get("response", "COLUMN")
+        words = ["--response", response] if folded(response) != "surprisal" else []
+        words += ["--item", *items] if [*map(folded, items)] != ["item"] else []
+        words += ["--conditions", *self.conditions] if self.conditions else []
+        return shlex.join(words)
 
     @property
     def options(self) -> TableOptions:
@@ -138,6 +143,7 @@ def _numbers(layout: TableLayout) -> OtherRows | None:
     items = [x for x in named("target", layout.values) if _repeats(layout, x)]
     item = next(iter((*filter(None, [layout.item]), *items)), "")
     texts = [x for x in layout.of_kind("text") if not layout.are_pieces(x)]
+    texts = [x for x in texts if not layout.name_items(x)]
     measures = _measures(layout, [item])
     if texts or not item or not measures:
         return None

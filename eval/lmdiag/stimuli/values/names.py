@@ -78,6 +78,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "judgment", "judgement", "score", "rt", "rts", "readingtime", "time", "duration", "latency",
         "regression", "skip", "skipped", "fixated", "comprehension", "compacc", "compcorrect",
     ),
+    "person": (
+        "age", "sex", "gender", "education", "handedness", "nativelanguage", "firstlanguage", "l1",
+        "nationality", "country", "proficiency",
+    ),
     "set": (
         "dataset", "experiment", "exp", "expt", "study", "source", "corpus", "block", "part",
         "subset", "materials", "suite",
@@ -138,6 +142,9 @@ _LIST = re.compile(
     r"(lists?|lst|gro?u?ps?|versions?|latin|counterbalanc|subj|participant|session).*"
 ).fullmatch
 
+# what folded names of measures have before and behind them
+_UNIT = re.compile(r"\Alog|(in)?(ms|msec|milliseconds)\Z")
+
 # the number or the letter of a list
 _NUMBERED = re.compile(r"(\d+|(?<![^\W\d_])[a-z])\Z")
 
@@ -186,8 +193,16 @@ def names_from_zero(name: str) -> bool:
 
 
 def is_outcome(name: str) -> bool:
-    """Returns whether a column has a known name of a response or of a measure of reading."""
-    return is_named(name, "outcome") or folded(name) in READING_MEASURES
+    """Returns whether a column has a known name of a response or of a measure of reading.
+
+    >>> is_outcome("RT (ms)"), is_outcome("log_rt"), is_outcome("items")
+    (True, True, False)
+    """
+    plain = _UNIT.sub("", folded(name))
+    names = {folded(name), plain}
+    return is_named(name, "outcome") or not names.isdisjoint(
+        (*READING_MEASURES, *(NAMES["outcome"] if plain != folded(name) else ()))
+    )
 
 
 def is_filler(level: str) -> bool:
