@@ -128,6 +128,35 @@ def first_few(names: Sequence[str], most: int = 3) -> str:
     return text if len(names) <= most else f"{text} and {len(names) - most} more"
 
 
+MOST_NAMED = 3
+"""Figures or models that a sentence names, if there are more."""
+
+
+def listing(texts: Sequence[str]) -> str:
+    """Returns texts as a list in a sentence.
+
+    >>> listing(["a", "b", "c"])
+    'a, b and c'
+    """
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def listing_of_first(names: Sequence[str]) -> str:
+    """Returns a few names as a list in a sentence, and how many more there are; "" without any.
+
+    >>> listing_of_first(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+    return listing([*map(visible, names[:MOST_NAMED]), *more]) if names else ""
+
+
+def capital(text: str) -> str:
+    """Returns a text as a sentence begins."""
+    return text[:1].upper() + text[1:]
+
+
 def without_tokens(names: Sequence[str]) -> str:
     """Returns what is said of words without a token of their own, see `words_sharing_tokens`.
 

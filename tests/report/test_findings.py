@@ -10,18 +10,12 @@ import pandas as pd
 import pytest
 
 import lmdiag
-from lmdiag.report.findings import (
-    Difference,
-    analysis_findings,
-    cloze_findings,
-    comparison_findings,
-    comparisons_findings,
-    fit_findings,
-    models_findings,
-    multiverse_findings,
-    prediction_findings,
-    run_findings,
-)
+from lmdiag.report.analysis_findings import analysis_findings
+from lmdiag.report.cloze_findings import cloze_findings
+from lmdiag.report.comparison_findings import Difference, comparison_findings, comparisons_findings
+from lmdiag.report.fit_findings import fit_findings
+from lmdiag.report.multiverse_findings import multiverse_findings
+from lmdiag.report.run_findings import models_findings, prediction_findings, run_findings
 from lmdiag.results import Figure, Results
 from lmdiag.results.results import SettingResults, read_record
 from lmdiag.studies.multiverse import Headline

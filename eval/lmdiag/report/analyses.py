@@ -14,8 +14,8 @@ from lmdiag.analysis.designs import PARTS_OF, UNITS, Analysis, analyse_table, ce
 from lmdiag.analysis.items import items_of
 from lmdiag.measures import PSEUDO
 from lmdiag.report import numbers
+from lmdiag.report.analysis_findings import analysis_findings
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
-from lmdiag.report.findings import analysis_findings
 from lmdiag.report.grid import CellText, Grid, text_grid
 from lmdiag.report.labels import order_of, run_labels
 from lmdiag.report.output import Deferred, Output, Section

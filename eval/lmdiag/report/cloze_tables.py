@@ -13,8 +13,8 @@ from lmdiag.measures.scores import without_differences
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.items import FLOOR, axis_of
+from lmdiag.report.cloze_findings import cloze_findings
 from lmdiag.report.comparisons import comparison_grids, notes
-from lmdiag.report.findings import cloze_findings
 from lmdiag.report.grid import Grid, GridRow, cell_of, figure_grid, text_grid
 from lmdiag.report.labels import difference_title
 from lmdiag.report.output import Deferred, Fact, ItemList, Output, Section

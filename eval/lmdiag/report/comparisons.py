@@ -12,7 +12,7 @@ from lmdiag import diagnostics
 from lmdiag.measures import MeasureName
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
-from lmdiag.report.findings import Difference, comparisons_findings, listing
+from lmdiag.report.comparison_findings import Difference, comparisons_findings
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, text_grid, with_heading
 from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.report.selections import LabelledRun
@@ -27,7 +27,7 @@ from lmdiag.studies.comparison import (
     compare_runs,
     refuse_different,
 )
-from lmdiag.text import visible
+from lmdiag.text import listing, visible
 
 _DIFFERENCE = "difference"
 """Heading of the new figure minus that of the base."""

@@ -14,7 +14,7 @@ from lmdiag.analysis.fit import HumanFit, ModelFit
 from lmdiag.analysis.procedures import SURPRISAL
 from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
-from lmdiag.report.findings import fit_findings
+from lmdiag.report.fit_findings import fit_findings
 from lmdiag.report.grid import Grid, text_grid
 from lmdiag.report.labels import difference_title
 from lmdiag.report.numbers import UNDEFINED, decimals, p_value

@@ -18,9 +18,9 @@ from lmdiag.asking.protocol import KNOBS
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot
 from lmdiag.report.charts.drawing import COLORS, INK, curve_chart
-from lmdiag.report.findings import multiverse_findings
 from lmdiag.report.grid import CellText, Grid, text_grid
 from lmdiag.report.labels import difference_title, model_facts
+from lmdiag.report.multiverse_findings import multiverse_findings
 from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.results import REPORT, Figure, cited_signature
 from lmdiag.studies.comparison import ALPHA

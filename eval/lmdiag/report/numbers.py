@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
 
 from lmdiag.measures import Statistic
 from lmdiag.results import Figure
@@ -91,6 +92,22 @@ def published(reported: PublishedFigure | None, figure: Figure) -> str:
         star = "" if is_within else "*"
     others = "".join(f"; {other.value:.1f} {citation(other.source)}" for other in reported.others)
     return f"{reported_value(reported)} ({difference}){star}{others}"
+
+
+def percent(share: float | None) -> str:
+    """A share in a sentence, e.g. `38.9%`."""
+    return f"{number(share, 'share')}%"
+
+
+def short_percent(share: float | None) -> str:
+    """A share in percent, without a decimal that is 0."""
+    return f"{number(share, 'share').removesuffix('.0')}%"
+
+
+def within(figure: Any, statistic: Statistic | None) -> str:
+    """The interval of a figure in a sentence, with a blank before it; "" without one."""
+    interval = bounds(figure.ci_low, figure.ci_high, statistic)
+    return f" {interval}" if interval else ""
 
 
 def count(number: int) -> str:

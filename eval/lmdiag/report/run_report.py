@@ -24,11 +24,11 @@ from lmdiag.report.comparisons import (
     notes,
     pair_findings,
 )
-from lmdiag.report.findings import models_findings, prediction_findings, run_findings
 from lmdiag.report.grid import PUBLISHED, Grid, GridRow, chance_legend, text_grid, wrapped
 from lmdiag.report.item_list import item_list
 from lmdiag.report.output import Deferred, ItemList, Output, Section
 from lmdiag.report.remarks import against_chance
+from lmdiag.report.run_findings import models_findings, prediction_findings, run_findings
 from lmdiag.report.run_items import choose, items
 from lmdiag.report.selections import ReportFigures, chosen_run, headlines
 from lmdiag.report.tables import overview, sections

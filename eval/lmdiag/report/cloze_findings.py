@@ -1,0 +1,42 @@
+"""What cloze norms say of models: sentences."""
+
+from __future__ import annotations
+
+import math
+
+from lmdiag.measures import MeasureName
+from lmdiag.report import numbers
+from lmdiag.report.comparison_findings import Difference, comparisons_findings
+from lmdiag.report.numbers import percent, within
+from lmdiag.studies.cloze_norms import ClozeNorms
+from lmdiag.text import capital, visible
+
+
+def cloze_findings(norms: ClozeNorms) -> list[str]:
+    """Returns how often the first words of people and models agree, and what sets models apart."""
+    sentences = []
+    for model, table in norms.figures.groupby("model", sort=False):
+        figures = {row.measure: row for row in table.itertuples() if not math.isnan(row.value)}
+        agrees = figures.get("top_agrees")
+        mass = figures.get("mass")
+        name = visible(str(model))
+        parts = []
+        if agrees:
+            share = f"{percent(agrees.value)} of {agrees.n} items{within(agrees, 'share')}"
+            parts.append(f"the first word of {name} is one that people gave most in {share}")
+        if mass:
+            value = f"{percent(mass.value)}{within(mass, 'share')}"
+            parts.append(f"{name} gives all words of people together a probability of {value}")
+        if parts:
+            text = ", and ".join(parts)
+            sentences.append(f"{capital(text) if agrees else text}.")
+    pairs: dict[str, list[Difference]] = {}
+    for x in norms.comparisons:
+        label = MeasureName.of(x.measure).label
+        is_percent = x.statistic in ("proportion", "share")
+        unit = " points" if is_percent else " bits" * label.endswith(", bits")
+        label = label.removesuffix(", bits")
+        text = numbers.signed(x.difference, x.statistic) + unit
+        difference = Difference(label, text, x.difference, x.p_adjusted)
+        pairs.setdefault(norms.models[x.number], []).append(difference)
+    return sentences + (comparisons_findings(norms.models[0], pairs) if pairs else [])

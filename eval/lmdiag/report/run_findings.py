@@ -1,0 +1,177 @@
+"""What figures against chance say of a run, and of several: sentences.
+
+A model "prefers" something where the figure is above its chance level. All else cannot be told from
+chance. Undefined figures are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from lmdiag.diagnostics import Diagnostic, Finding
+from lmdiag.report.numbers import percent, short_percent, within
+from lmdiag.results import Figure, FigureKey, Results
+from lmdiag.results.model_labels import model_label
+from lmdiag.results.published_figures import REFERENCES, reference_figures
+from lmdiag.results.results import VersusChance
+from lmdiag.text import listing, visible
+
+VERDICTS: tuple[VersusChance, ...] = ("above", "below", "not distinguishable")
+"""The order in which a sentence names figures."""
+
+
+class _Clause(NamedTuple):
+    """What a model does on one diagnostic, and the published models that do the same."""
+
+    text: str
+    same: tuple[str, ...]
+    is_alone: bool
+
+
+def run_findings(results: Results, subject: str = "") -> list[str]:
+    """Returns what a model prefers, by its figures against chance: a sentence or more.
+
+    Diagnostics with one figure share the first sentence; one with several has its own. `subject`
+    takes the place of the name of the model.
+    """
+    clauses = [clause for task in results.tasks if (clause := _clause(results, task))]
+    shared = [clause for clause in clauses if not clause.is_alone]
+    groups = [shared] if shared else []
+    groups += [[clause] for clause in clauses if clause.is_alone]
+    subject = visible(subject or model_label(results.model))
+    sentences = []
+    for group in groups:
+        same = [name for name in group[0].same if all(name in clause.same for clause in group)]
+        text = listing([clause.text for clause in group])
+        sentences.append(f"{subject} {text}{_as_published(same)}.")
+        subject = "It"
+    return sentences
+
+
+def _clause(results: Results, task: str) -> _Clause | None:
+    """What a model does on a diagnostic; None without a figure that has a chance level."""
+    figures = _tested(results, task)
+    if not figures:
+        return None
+    diagnostic = results.diagnostic(task)
+    same = _same_verdicts(results, task, figures)
+    say = _shares_of_items if diagnostic.finding.noun else _sides_of_chance
+    return _Clause(say(diagnostic, figures), same, len(figures) > 1)
+
+
+def _sides_of_chance(diagnostic: Diagnostic, figures: Mapping[FigureKey, Figure]) -> str:
+    """What a model does in the items of figures above, below and at chance."""
+    texts = []
+    chance = None
+    for verdict in VERDICTS:
+        items = []
+        for key, figure in figures.items():
+            if figure.versus_chance == verdict:
+                level = "" if figure.chance == chance else f", chance {percent(figure.chance)}"
+                items.append(f"{_where(diagnostic, key)} ({percent(figure.value)}{level})")
+                chance = figure.chance
+        if items:
+            texts.append(f"{_verb(diagnostic.finding, verdict)} {listing(items)}")
+    return listing(texts)
+
+
+def _shares_of_items(diagnostic: Diagnostic, figures: Mapping[FigureKey, Figure]) -> str:
+    """In which shares of the items of each level a model does what a finding says."""
+    finding = diagnostic.finding
+    shares = [
+        f"{short_percent(x.value)} of {finding.items[key.level]}" for key, x in figures.items()
+    ]
+    chance = (
+        f"chance {listing([*dict.fromkeys(short_percent(x.chance) for x in figures.values())])}"
+    )
+    unclear = [x.value for x in figures.values() if x.versus_chance == "not distinguishable"]
+    if unclear and len(unclear) == len(figures):
+        chance += f"; {'none can' if len(figures) > 1 else 'this cannot'} be told from it"
+    elif unclear:
+        chance += (
+            f"; {listing([*dict.fromkeys(map(short_percent, unclear))])} cannot be told from it"
+        )
+    return f"{finding.above} in {listing(shares)} {finding.noun} ({chance})"
+
+
+def _where(diagnostic: Diagnostic, key: FigureKey) -> str:
+    """The items of a figure, as the place where a model does something."""
+    finding = diagnostic.finding
+    if finding.noun:
+        return f"in {finding.items[key.level]} {finding.noun}"
+    return finding.items[key.level] or f"on {visible(diagnostic.short_title)}"
+
+
+def _tested(results: Results, task: str) -> dict[FigureKey, Figure]:
+    """The figures of a diagnostic that findings name, those with a test against chance."""
+    finding = results.diagnostic(task).finding
+    measure = next((name for name in finding.measures if results.measure(task, "none", name)), "")
+    keys = [FigureKey(task, "none", measure, finding.by, level) for level in finding.items]
+    figures = {key: results.figure(key) for key in keys}
+    return {key: figure for key, figure in figures.items() if figure and figure.versus_chance}
+
+
+def prediction_findings(results: Results) -> list[str]:
+    """Returns the share of the predictions of test suites that hold for a model: suite_accuracy.
+
+    It has an interval and no test, for no chance level is defined.
+    """
+    name = visible(model_label(results.model))
+    sentences = []
+    for task in results.tasks:
+        figure = results.figure(FigureKey(task, "none", "suite_accuracy"))
+        if figure and figure.value is not None:
+            share = f"{percent(figure.value)} of the predictions hold for {name}"
+            n = f"{figure.n} item{'s' * (figure.n != 1)}"
+            sentences.append(f"On average over {n}, {share}{within(figure, figure.statistic)}.")
+    return sentences
+
+
+def models_findings(runs: Sequence[Results]) -> list[str]:
+    """Returns how many of several models are above, and how many below, each chance level."""
+    counts: dict[VersusChance, dict[str, int]] = {"above": {}, "below": {}}
+    for results in runs:
+        for task in results.tasks:
+            diagnostic = results.diagnostic(task)
+            for key, figure in _tested(results, task).items():
+                where = _where(diagnostic, key)
+                for verdict, of_verdict in counts.items():
+                    of_verdict.setdefault(where, 0)
+                    of_verdict[where] += figure.versus_chance == verdict
+    if not counts["above"]:
+        return []
+    above = listing([f"{n} {where}" for where, n in counts["above"].items()])
+    below = [f"{n} {where}" for where, n in counts["below"].items() if n]
+    rest = f"; below chance are {listing(below)}" if below else ""
+    return [f"Of {len(runs)} models, above chance are {above}{rest}."]
+
+
+def _verb(finding: Finding, verdict: VersusChance) -> str:
+    verbs = {"above": finding.above, "below": finding.below}
+    return verbs.get(verdict, "cannot be told from chance")
+
+
+def _same_verdicts(
+    results: Results, task: str, figures: Mapping[FigureKey, Figure]
+) -> tuple[str, ...]:
+    """Models of the paper whose published figures lie on the same sides of chance."""
+    published = reference_figures(results, task)
+    same = []
+    for model, name in REFERENCES.items():
+        reported = [published.get((model, key)) for key in figures]
+        verdicts = [
+            # the count that was rounded to a percentage
+            Figure(round(x.value / 100 * x.n) / x.n, x.n, chance=figure.chance).versus_chance
+            for x, figure in zip(reported, figures.values(), strict=True)
+            if x is not None
+        ]
+        is_other = results.model.id.rpartition("/")[2] != model
+        if is_other and verdicts == [figure.versus_chance for figure in figures.values()]:
+            same.append(name)
+    return tuple(same)
+
+
+def _as_published(names: Sequence[str]) -> str:
+    verb = "do" if len(names) > 1 else "does"
+    return f", as the published {listing(names)} {verb}" if names else ""
