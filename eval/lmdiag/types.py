@@ -298,7 +298,7 @@ class ModelInfo:
         tokenizer: class name of the tokenizer.
         cased: whether the tokenizer tells "A" from "a".
         vocab_size: items over which the softmax runs.
-        n_parameters: number of parameters.
+        n_parameters: number of parameters; 0 where it is not known, or there are none.
         max_length: longest input in tokens; None where there is no limit.
         n_layers: number of its layers; None where they are not found.
         bos: whether a beginning-of-sequence token stands before the context (causal models).

@@ -12,6 +12,7 @@ from wordfreq import word_frequency
 
 import lmdiag
 from lmdiag.models import LoadOptions, load
+from lmdiag.report.display import output_of
 from lmdiag.types import BadInput, Query, Question, Sentence
 
 ARPA = """\\data\\
@@ -132,12 +133,19 @@ def test_agreement_has_ew_and_mw_over_the_verbs(frequency):
     assert answered.agreement[:2] == pytest.approx((0, share))  # "is" is the more frequent one
 
 
-def test_a_run_is_read_back(tmp_path):
-    how = {"data": "demo", "output": tmp_path, "quiet": True}
-    run = lmdiag.run("frequency:en", **how)
-    assert run.results.model.architecture.startswith("wordfreq ")
+def test_frequency_stands_after_all_models_in_grey_and_is_read_back(tmp_path):
+    how = {"data": "demo", "tasks": "role88", "output": tmp_path, "quiet": True}
+    runs = lmdiag.run(["frequency:en", "demo:causal"], **how)
+    assert runs[0].results.model.architecture.startswith("wordfreq ")
+    shown = output_of(runs)
+    names = [fact.name for fact in shown.facts]
+    assert names == ["demo:causal", "word frequency, no context"]
+    assert [fact.is_grey for fact in shown.facts] == [False, True]
+    (plot,) = (plot for plot in shown.plots if plot.name == "role88-measures")
+    scale = plot.spec["layer"][-1]["encoding"]["color"]["scale"]
+    assert scale == {"domain": names, "range": ["var(--c1)", "var(--muted)"]}
     again = lmdiag.run("frequency:en", **how)
-    assert again.results == run.results
+    assert again.results == runs[0].results
 
 
 # ---- n-grams -------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from lmdiag.results.model_labels import (
     distinct_names,
     model_label,
     model_labels,
+    needs_no_context,
     own_id,
     short_commit,
 )
@@ -30,6 +31,9 @@ def model_facts(model: ModelInfo) -> list[str]:
     if model.server is not None:
         who = own_id(model), model.kind, f"asked through {model.server}"
         return [*filter(None, who), "commit and precision not known"]
+    if model.counts_words:
+        words = f"{numbers.count(model.vocab_size)} words"
+        return [own_id(model), model.architecture, words, f"commit {short_commit(model.commit)}"]
     size = f"{numbers.count(model.n_parameters)} parameters"
     commit = short_commit(model.commit)
     facts = (own_id(model), model.kind, size, model.dtype, model.quantization, f"commit {commit}")
@@ -229,9 +233,13 @@ def title(results: Sequence[Results]) -> str:
 
 
 def positions_in_order(runs: Sequence[Results]) -> list[int]:
-    """Returns the positions of checkpoints or layers in their order; of other runs, as given."""
+    """Returns the positions of checkpoints or layers in their order.
+
+    Of other runs, as given, word frequencies after all models.
+    """
     order = order_of(runs)
-    return sorted(range(len(runs)), key=lambda i: order.places[i] if order else 0)
+    places = order.places if order else [needs_no_context(run.model) for run in runs]
+    return sorted(range(len(runs)), key=places.__getitem__)
 
 
 def run_labels(runs: Sequence[Results]) -> list[str]:

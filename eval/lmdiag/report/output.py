@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from lmdiag.report.charts import Plot
 from lmdiag.report.grid import Grid
+from lmdiag.results.model_labels import NO_CONTEXT
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -120,6 +121,11 @@ class Fact(NamedTuple):
     name: str
     lines: Sequence[str] = ()
     look: int = 0
+
+    @property
+    def is_grey(self) -> bool:
+        """Whether it is of word frequencies, see `NO_CONTEXT`."""
+        return self.name.startswith(NO_CONTEXT)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,9 @@ from lmdiag.types import ModelInfo
 UNKNOWN_MODEL = "unknown model"
 """The model of predictions that another program made."""
 
+NO_CONTEXT = "word frequency, no context"
+"""The beginning of the labels of word frequencies, which charts show in grey."""
+
 
 def short_commit(commit: str) -> str:
     """Returns the beginning of a commit, or of the checksum of a local folder."""
@@ -34,6 +37,11 @@ def model_name(model: ModelInfo) -> str:
     return model.name or _last_parts(model.id, 1)
 
 
+def needs_no_context(model: ModelInfo) -> bool:
+    """Returns whether a model has the frequencies of words: it stands after all other models."""
+    return model.id.startswith("frequency:")
+
+
 def own_id(model: ModelInfo) -> str:
     """Returns the id of a model; "" where this is its name."""
     return model.id if model_name(model) != model.id else ""
@@ -41,6 +49,8 @@ def own_id(model: ModelInfo) -> str:
 
 def distinct_names(ids: Iterable[str]) -> dict[str, str]:
     """Returns the last part of each id or path; of those that end alike, as many as differ.
+
+    Word frequencies are called what they are.
 
     >>> distinct_names(["openai-community/gpt2", "runs/a/tiny", "runs/b/tiny"])
     {'openai-community/gpt2': 'gpt2', 'runs/a/tiny': 'a/tiny', 'runs/b/tiny': 'b/tiny'}
@@ -54,6 +64,9 @@ def distinct_names(ids: Iterable[str]) -> dict[str, str]:
 
 
 def _last_parts(model_id: str, n: int) -> str:
+    family, _, language = model_id.partition(":")
+    if family == "frequency":
+        return NO_CONTEXT if n == 1 else f"{NO_CONTEXT} ({language})"
     return "/".join(_parts(model_id)[-n:]) or model_id
 
 

@@ -62,7 +62,7 @@ class FrequencyModel(WordModel):
             tokenizer="words of wordfreq",
             cased=False,
             vocab_size=len(known),
-            n_parameters=len(known),
+            n_parameters=0,
             max_length=None,
             sentence_bos=True,
             folds=("case", "forms"),

@@ -90,7 +90,7 @@ class NgramModel(WordModel):
             tokenizer="words of the file",
             cased=True,
             vocab_size=len(file.words),
-            n_parameters=len(file.words),
+            n_parameters=0,
             max_length=None,
             bos=True,
             sentence_bos=True,

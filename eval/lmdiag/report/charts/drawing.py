@@ -7,7 +7,7 @@ missing or has no values is not drawn:
 | --- | --- |
 | `value`, `low`, `high` | a point with its 95% interval |
 | `label` | a line of a dot plot |
-| `series` | colour and shape, with a legend for several |
+| `series` | colour and shape, with a legend for several; word frequencies (`NO_CONTEXT`) are grey |
 | `panel` | panels beside each other, for several |
 | `chance`, `human`, `zero` | a dashed, a thick grey and a thin grey line across |
 | `published`, `sd`, `shuffles` | a diamond, a thick line of ± one, the size of the point |
@@ -29,6 +29,7 @@ import altair as alt
 import pandas as pd
 
 from lmdiag.report.charts import escaped
+from lmdiag.results.model_labels import NO_CONTEXT
 
 COLORS = [f"var(--c{number})" for number in range(1, 7)]
 INK = "var(--ink)"
@@ -209,7 +210,10 @@ def _numbered(
 ) -> dict[str, Any]:
     """The arguments of `series` for series with numbers: their names, colours and marks."""
     numbers = looks or {name: i for i, name in enumerate(distinct(data, "series"))}
-    shades = [MUTED if i == OTHERS else colors[i % len(colors)] for i in numbers.values()]
+    shades = [
+        MUTED if i == OTHERS or name.startswith(NO_CONTEXT) else colors[i % len(colors)]
+        for name, i in numbers.items()
+    ]
     shapes = [SHAPES[i % len(SHAPES)] for i in numbers.values()]
     return {"names": [*numbers], "color": shades, "shape": shapes}
 

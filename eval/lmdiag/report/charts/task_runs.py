@@ -9,10 +9,11 @@ import pandas as pd
 
 from lmdiag.diagnostics import Diagnostic, FigureSelection
 from lmdiag.report.charts import Plot
-from lmdiag.report.charts.drawing import COLORS
+from lmdiag.report.charts.drawing import COLORS, MUTED
 from lmdiag.report.run_items import RunItems
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import Run
+from lmdiag.results.model_labels import NO_CONTEXT
 from lmdiag.text import visible
 
 
@@ -74,5 +75,8 @@ class TaskRuns:
 
     def colors(self, i: int) -> list[str]:
         """Returns the colours of a chart of run i: of several runs, only that of its model."""
-        number = self.looks.get(self.figures.sources[i].label)
-        return COLORS if number is None else [COLORS[number % len(COLORS)]] * 2
+        label = self.figures.sources[i].label
+        number = self.looks.get(label)
+        if number is None:
+            return COLORS
+        return [MUTED if label.startswith(NO_CONTEXT) else COLORS[number % len(COLORS)]] * 2
