@@ -161,7 +161,8 @@
     figure.width = plot.clientWidth;
     size(spec, figure.width);
     spec.description = figure.querySelector("figcaption").firstChild.textContent;
-    const points = (spec.layer || []).find((layer) => layer.name === "items");
+    const list = figure.closest("section").querySelector("[data-items]");
+    const points = list && (spec.layer || []).find((layer) => layer.name === "items");
     if (points) {
       spec.params = [...(spec.params || []), { name: "shown", value: null }];
       if (FINE) points.params = [{ name: "brush", select: "interval" }];
@@ -176,7 +177,7 @@
     for (const group of plot.querySelectorAll("[role=graphics-symbol]:not([aria-label])")) group.removeAttribute("role");
     figure.view = view;
     figure.rows = spec.data.values;
-    if (points) connect(figure, view, points);
+    if (points) connect(figure, view, points, list);
   }
 
   // Makes a chart as wide as its place, axes included; in panels, each one its share. Where there is
@@ -193,9 +194,7 @@
   }
 
   // Connects the marks of a chart with the list of items in its section.
-  function connect(figure, view, points) {
-    const list = figure.closest("section").querySelector("[data-items]");
-    if (!list) return; // a page of cloze norms has none
+  function connect(figure, view, points, list) {
     const note = figure.querySelector(".selected") || figure.insertBefore(document.createElement("p"), figure.querySelector("figcaption"));
     note.className = "selected";
     note.setAttribute("role", "status");

@@ -279,13 +279,14 @@ def test_cloze_norms_have_the_agreement_of_first_words_and_the_mass_of_responses
     agrees = ("top_agrees", (0.25, 12, 0.089, 0.532))
     mass = ("mass", (0.194, 12, 0.039, 0.349))
     assert cloze_findings(cloze(gpt2=[agrees, mass])) == [
-        "The first word of gpt2 is one that people gave most in 25.0% of 12 items [8.9, 53.2], and "
-        "gpt2 gives all words of people together a probability of 19.4% [3.9, 34.9]."
+        "The top word of gpt2 is people's most frequent response in 3 of 12 items "
+        "(25.0% [8.9, 53.2]), and gpt2 gives all human responses together a probability of "
+        "19.4% [3.9, 34.9]."
     ]
     without_interval = ("mass", (0.2, 5, math.nan, math.nan))
     undefined = ("top_agrees", (math.nan, 0, math.nan, math.nan))
     assert cloze_findings(cloze(gpt2=[undefined, without_interval])) == [
-        "gpt2 gives all words of people together a probability of 20.0%."
+        "gpt2 gives all human responses together a probability of 20.0%."
     ]
     assert cloze_findings(cloze(gpt2=[undefined])) == []
 
@@ -299,7 +300,7 @@ def test_differences_of_cloze_norms_follow_their_adjusted_tests():
         )
     ]  # fmt: skip
     *_, higher, rest = cloze_findings(cloze(compared, small=one, large=one))
-    assert higher == "large is higher than small in divergence (+3.500 bits) (adjusted p < .05)."
+    assert higher == "large is higher than small in KL divergence (+3.500 bits) (adjusted p < .05)."
     assert rest == "The difference in the other figure cannot be told from chance."
 
 

@@ -5,10 +5,17 @@ Every test fails if its page complains or fetches anything, see `browser.py`.
 
 import csv
 
+import pandas as pd
 import pytest
 from browser import brightness, colors_of
+from invented_runs import make_run
 from sentence_files import run_on, write_suites
-from shown import page_of
+from shown import page_of, shown_as
+
+import lmdiag
+from lmdiag.results import load_run
+from lmdiag.studies.cloze_norms import ClozeNorms
+from lmdiag.types import TableOptions
 
 pytestmark = pytest.mark.slow
 
@@ -25,6 +32,43 @@ def pages(runs, forms, tmp_path_factory):
     }  # fmt: skip
     for name, several in shown.items():
         (root / f"{name}.html").write_text(page_of(several))
+    return {name: root / f"{name}.html" for name in shown}
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    """Pages of other kinds of results, and of a run with a critical word."""
+    root = tmp_path_factory.mktemp("others")
+    items = range(1, 9)
+    responses = "".join(
+        f"{item},The old man {item} ate a,{word}\n"
+        for item in items for word in ("pear", "fig", "fig", "bun", "bun"[: item % 3 + 1])
+    )  # fmt: skip
+    sentences = "".join(
+        f"{item},{a},{b},{a} {b},The {a} cook {item} near the {b} friend {a} {b} ate soup.\n"
+        for item in items for a in "xy" for b in "pq"
+    )  # fmt: skip
+    (root / "cloze.csv").write_text(f"item,context,response\n{responses}")
+    (root / "design.csv").write_text(f"item,a,b,verb,sentence\n{sentences}")
+    cloze = [load_run(make_run(root / f"cloze {i}", root / "cloze.csv", id=f"m{i}", seed=i,
+                               kind="causal")) for i in range(2)]  # fmt: skip
+    table = TableOptions(critical="verb")
+    design = load_run(make_run(root / "design", root / "design.csv", id="m", kind="causal",
+                               bos=True, table=table))  # fmt: skip
+    numbers = range(90)
+    times = pd.DataFrame({
+        "text": [i // 6 for i in numbers], "position": [i % 6 + 1 for i in numbers],
+        "word": [f"word{i % 5}" for i in numbers], "bits": [i * 31 % 17 for i in numbers],
+        "RT": [300 + i * 7919 % 83 for i in numbers],
+    })  # fmt: skip
+    shown = {
+        "cloze": ClozeNorms(cloze), "design": [design], "analysis": lmdiag.analyse(design),
+        "fit": lmdiag.fit(times, surprisal="bits", formula="RT ~ surprisal"),
+    }  # fmt: skip
+    for name, result in shown.items():
+        (root / f"{name}.html").write_text(
+            page_of(result) if name == "design" else shown_as("html", result)
+        )
     return {name: root / f"{name}.html" for name in shown}
 
 
@@ -68,6 +112,15 @@ def bright(figure):
     """Items whose marks are highlighted."""
     names = "marks => marks.map(mark => mark.ariaLabel.split(':')[0])"
     return {*marks(figure, "[opacity='1']").evaluate_all(names)}
+
+
+def drag_over(page, mark):
+    """Selects a mark, and what lies near it."""
+    box = mark.bounding_box()
+    page.mouse.move(box["x"] - 9, box["y"] - 9)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] + 9, box["y"] + box["height"] + 9, steps=5)
+    page.mouse.up()
 
 
 def test_items_can_be_filtered_sorted_and_addressed(page, pages, runs):
@@ -132,11 +185,7 @@ def test_marks_lead_to_items_by_mouse_and_keyboard(page, pages):
 
 def test_a_selection_filters_the_list_and_the_list_highlights_marks(page, pages):
     figure = chart(opened(page, pages["one"]), "role88-pairs")
-    box = marks(figure).first.bounding_box()
-    page.mouse.move(box["x"] - 9, box["y"] - 9)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] + 9, box["y"] + box["height"] + 9, steps=5)
-    page.mouse.up()
+    drag_over(page, marks(figure).first)
     items = page.locator("[data-items]").nth(1)
     items.locator("[data-clear]").wait_for()
     selected = shown(items)
@@ -205,3 +254,30 @@ def test_pages_fit_their_windows_and_can_be_read(new_page, pages, width, scheme)
         paper, *texts = colors_of(page, "body", "figcaption", "figure svg text", "td b", ".remarks")
         assert (brightness(paper) < 150) == (scheme == "dark")
         assert all(abs(brightness(text) - brightness(paper)) > 300 for text in texts)
+
+
+@pytest.mark.parametrize("name", ["cloze", "design", "analysis", "fit"])
+def test_other_kinds_of_pages_are_drawn_and_fit(new_page, others, name):
+    """`new_page` fails the test if a page complains of anything."""
+    for width, scheme in ((1280, "light"), (420, "dark")):
+        page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        opened(page, others[name])
+        for task in range(page.locator("[data-items]").count()):
+            items_of(page, task)
+        assert page.locator("figure").count() == page.locator(".plot svg:visible").count() > 0
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_marks_of_cloze_norms_are_connected_with_the_items(page, others):
+    figure = chart(opened(page, others["cloze"]), "cloze")
+    drag_over(page, marks(figure).first)
+    items = page.locator("[data-items]")
+    items.locator("[data-clear]").wait_for()
+    assert f"{len(shown(items))} selected" in figure.locator(".selected").inner_text()
+    items.locator("[data-clear]").click()
+    marks(figure).first.focus()
+    page.keyboard.press("ArrowRight")
+    name = marks(figure).nth(1).evaluate("mark => mark.ariaLabel.split(':')[0]")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**#{name}")
+    assert "p" in items.locator(".responses").first.locator("thead").inner_text()

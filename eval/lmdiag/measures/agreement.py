@@ -66,7 +66,7 @@ def tse(trials: Trials) -> list[Scores]:
 
 @register(
     "agreement",
-    "mass",
+    "mass@",
     "left_out",
     ew="EW",
     mw="MW",

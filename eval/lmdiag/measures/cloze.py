@@ -168,7 +168,10 @@ def _scores(trials: Trials, *names: str) -> list[Scores]:
     ]
 
 
-@register("cloze", "mass", divergence="divergence, bits", one_kind=_LENGTHS)
+@register(
+    "cloze", mass="probability of human responses", divergence="KL divergence, bits",
+    one_kind=_LENGTHS,
+)  # fmt: skip
 def mass_and_divergence(trials: Trials) -> list[Scores]:
     """Returns the probability of people's words, and the bits beyond their own entropy."""
     return _scores(trials, "mass", "divergence")

@@ -22,7 +22,8 @@ class Measure:
 
     Attributes:
         function: see `ScoreFunction`.
-        labels: name without parameter -> words for readers, "" for the name itself.
+        labels: name without parameter -> words for readers, "" for the name itself. A name with
+            `@` at its end is of figures that have a parameter: `mass@top=0.1` is no `mass`.
         of: names of the diagnostics and forms that have it, or what all rows ask that have it:
             `word`, `sentence` or `choice`.
         is_human: whether it is a figure of people, of the data alone.
@@ -91,8 +92,9 @@ def measures_of(diagnostic: str, asks: str) -> list[Measure]:
 
 def registered(name: str) -> Measure | None:
     """Returns the entry of a measure by its name, with or without a parameter; None without one."""
-    base = MeasureName.of(name).base
-    return next((entry for entry in REGISTRY if base in entry.labels), None)
+    base, parameter = MeasureName.of(name)
+    names = {base, f"{base}@"} if parameter else {base}
+    return next((entry for entry in REGISTRY if names & entry.labels.keys()), None)
 
 
 def is_human(name: str) -> bool:
@@ -142,7 +144,7 @@ class MeasureName(NamedTuple):
         ['accuracy@5', 'MW, top 0.1', 'TSE']
         """
         entry = registered(self.base)
-        label = (entry and entry.labels[self.base]) or self.base.replace("_", " ")
+        label = (entry and entry.labels.get(self.base)) or self.base.replace("_", " ")
         if "=" in self.parameter:
             return f"{label}, {self.parameter.replace('=', ' ')}"
         return f"{label}@{self.parameter}" if self.parameter else label

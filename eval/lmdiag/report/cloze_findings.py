@@ -13,7 +13,7 @@ from lmdiag.text import capital, visible
 
 
 def cloze_findings(norms: ClozeNorms) -> list[str]:
-    """Returns how often the first words of people and models agree, and what sets models apart."""
+    """Returns how often the top words of people and models agree, and what sets models apart."""
     sentences = []
     for model, table in norms.figures.groupby("model", sort=False):
         figures = {row.measure: row for row in table.itertuples() if not math.isnan(row.value)}
@@ -22,11 +22,13 @@ def cloze_findings(norms: ClozeNorms) -> list[str]:
         name = visible(str(model))
         parts = []
         if agrees:
-            share = f"{percent(agrees.value)} of {agrees.n} items{within(agrees, 'share')}"
-            parts.append(f"the first word of {name} is one that people gave most in {share}")
+            count = f"{round(agrees.value * agrees.n)} of {agrees.n} items"
+            share = f"({percent(agrees.value)}{within(agrees, 'share')})"
+            what = f"the top word of {name} is people's most frequent response"
+            parts.append(f"{what} in {count} {share}")
         if mass:
             value = f"{percent(mass.value)}{within(mass, 'share')}"
-            parts.append(f"{name} gives all words of people together a probability of {value}")
+            parts.append(f"{name} gives all human responses together a probability of {value}")
         if parts:
             text = ", and ".join(parts)
             sentences.append(f"{capital(text) if agrees else text}.")

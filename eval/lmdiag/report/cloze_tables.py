@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -22,13 +22,15 @@ from lmdiag.results import cited_signature
 from lmdiag.results.without_figures import without_any_figure
 from lmdiag.studies.cloze_norms import ClozeNorms, is_on_one_scale
 from lmdiag.studies.comparison import not_compared, unlike_first
-from lmdiag.text import plain_response, visible
+from lmdiag.text import plain_response, truncated, visible
 
 _MOST_ITEMS = 300
 _MOST_MARKS = 4_000
 _MOST_WORDS = 10
 _MOST_LISTED = 5
-"""Items of a page, marks of a chart, words of a list of an item, and of a table of words."""
+_MOST_LETTERS = 48
+"""Items of a page, marks of a chart, words of a list of an item, rows of a table of words, and
+characters of a context there."""
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -71,12 +73,21 @@ def word_grids(norms: ClozeNorms, model: str) -> Iterator[Grid]:
     for title, words in lists.items():
         rows = []
         for word in words.head(_MOST_LISTED).to_dict("records"):
-            cells = {"item": visible(str(word["item"]))}
-            if "cloze" in word:
-                cells["cloze"] = numbers.probability(word["cloze"])
-            rows.append(((word["word"],), cells | {"p": numbers.probability(word["probability"])}))
+            cells = {"share": numbers.probability(word["cloze"])} if "cloze" in word else {}
+            cells["p"] = numbers.probability(word["probability"])
+            rows.append(((_in_context(word),), cells))
         if rows:
-            yield text_grid(f"{visible(model)}: {title}", ("word",), rows, ("item",))
+            yield text_grid(f"{visible(model)}: {title}", ("word in its context",), rows)
+
+
+def _in_context(word: Mapping[str, Any]) -> str:
+    """A word in brackets in its context; of a long one, what stands next to the word."""
+    before, after = (" ".join(str(word.get(x, "")).split()) for x in ("context", "right_context"))
+    room = _MOST_LETTERS - min(len(after), _MOST_LETTERS // 2)
+    if len(before) > room:
+        before = f"…{before[1 - room :]}"
+    parts = (before, f"[{word['word']}]", truncated(after, _MOST_LETTERS // 2))
+    return visible(" ".join(filter(None, parts)))
 
 
 def how_measured(norms: ClozeNorms) -> Iterator[str]:
@@ -84,11 +95,11 @@ def how_measured(norms: ClozeNorms) -> Iterator[str]:
     margin = "t"
     if not unlike_first(norms.runs):
         yield (
-            "mass: probability of all words that people gave; divergence: bits that a response "
-            "costs beyond the entropy of the responses"
+            "probability of human responses: of all words that people gave, together; KL "
+            "divergence: bits that a response costs beyond the entropy of the responses"
         )
         yield "pooled Spearman: words of an item depend on each other, so there is no interval"
-        margin = "t, for mass on the logit of the mean"
+        margin = "t, for probabilities on the logit of the mean"
     yield "Spearman: over the words of an item, at least three"
     yield f"95% intervals over items: {margin}, from 8 items on; Wilson's for top word agrees"
     yield from not_compared(norms.runs)
@@ -101,6 +112,7 @@ def cloze_output(norms: ClozeNorms) -> Output:
     sections = [
         Section(
             "People and models", [model_grid(norms)], [*how_measured(norms)], signatures=cited,
+            plots=Deferred(lambda: cloze_plots(norms)),
             lists=Deferred(lambda: [_item_list(norms)]),
         )
     ]  # fmt: skip
@@ -108,8 +120,7 @@ def cloze_output(norms: ClozeNorms) -> Output:
         grids = [*pair_grids(norms)]
         sections.append(Section("Differences", grids, notes(norms.comparisons)))
     words = [grid for model in norms.models for grid in word_grids(norms, model)]
-    plots = Deferred(lambda: cloze_plots(norms))
-    sections.append(Section("Words", words, norms.notes, plots=plots))
+    sections.append(Section("Words", words, norms.notes))
     return Output(
         kind="cloze norms", title="What people say and what models expect",
         facts=[Fact(visible(norms.name), facts)], sections=sections,
@@ -170,7 +181,7 @@ def listed_items(norms: ClozeNorms) -> list[dict[str, Any]]:
 
     Of models whose divergences are not on one scale they have the order of the data. `people` and
     `models` have the most frequent and the most probable words, each with its share and whether
-    both have it.
+    both have it, and a word of people with its probability in each model.
     """
     places = norms.items.drop_duplicates("item").set_index("item")
     divergence = norms.items.pivot(index="item", columns="model", values="divergence")
@@ -182,19 +193,32 @@ def listed_items(norms: ClozeNorms) -> list[dict[str, Any]]:
     columns = {name: rows.columns()[name] for name in ("item", "target", "cloze")}
     people = dict(tuple(DataFrame(columns).rename(columns={"target": "word"}).groupby("item")))
     tops = dict(tuple(norms.top_words.groupby(["item", "model"])))
+    expected = _probabilities(norms)
     items = []
     for item in order[:_MOST_ITEMS]:
         lists = [tops.get((item, model), norms.top_words[:0]) for model in norms.models]
         shared = {_plain(word) for of in lists for word in of["word"][of["is_said"]]}
         is_said = [_plain(word) in shared for word in people[item]["word"]]
         said = people[item].assign(is_said=is_said)
+        said = said.sort_values("cloze", ascending=False, kind="stable")
         items.append({
             "anchor": _anchor(item), "label": item,
             **places.loc[item, ["context", "right_context"]],
             "divergences": divergence.loc[item, norms.models].tolist(),
-            "people": _bars(said, "cloze"), "models": [_bars(of, "probability") for of in lists],
+            "people": [
+                (*bar, [expected.get((model, item, _plain(bar[0]))) for model in norms.models])
+                for bar in _bars(said, "cloze")
+            ],
+            "models": [_bars(of, "probability") for of in lists],
         })  # fmt: skip
     return items
+
+
+def _probabilities(norms: ClozeNorms) -> dict[tuple[str, Any, str], float]:
+    """Model, item and word without differences of spelling -> probability, where it is known."""
+    words = norms.words.dropna(subset="probability")
+    names = zip(words["model"], words["item"], words["word"].map(_plain), strict=True)
+    return dict(zip(names, words["probability"], strict=True))
 
 
 def _plain(word: str) -> str:

@@ -265,5 +265,6 @@ def _left_out(words: DataFrame, items: DataFrame) -> Iterator[str]:
     for model, rows in items.groupby("model", sort=False):
         if lost := rows["item"][rows["divergence"].isna()].tolist():
             why = "the shares do not add up to 1, or a word has no probability"
-            what = f"{len(lost)} of {len(rows)} items have no mass and no divergence"
+            without = "no probability of human responses and no KL divergence"
+            what = f"{len(lost)} of {len(rows)} items have {without}"
             yield f"{model}: {what}, since {why}: {first_few(lost, 5)}"

@@ -527,7 +527,7 @@ def not_compared(runs: Sequence[Run]) -> list[str]:
         name = MeasureName.of(key.measure)
         why = _one_kind(reference, key)
         if why and not name.is_curve_point and not shown_as(key.measure):
-            reasons.setdefault(why, {})[name.base] = None
+            reasons.setdefault(why, {})[name.label.removesuffix(", bits")] = None
     return [f"{' and '.join(of)} of {pair}: {why}" for why, of in reasons.items()]
 
 

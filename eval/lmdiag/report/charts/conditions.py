@@ -130,7 +130,8 @@ def _means_chart(
     levels = distinct(data, "level")
     is_path = "item" not in data
     are_panels = data["panel"].nunique() > 1
-    is_slanted = is_path or 6 * sum(map(len, levels)) > (160 if are_panels else 310)
+    # a letter has 6 pixels, and labels are at least two letters apart
+    is_slanted = 6 * sum(len(level) + 2 for level in levels) > (160 if are_panels else 310)
     axis = alt.Axis(labelAngle=-35 if is_slanted else 0, labelLimit=110, labelOverlap=False)
     ends: dict[str, Any] = {"domainMin": possible[0]} if data["low"].min() < possible[0] else {}
     ends |= {"domainMax": possible[1]} if data["high"].max() > possible[1] else {}

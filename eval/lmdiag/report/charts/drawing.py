@@ -369,7 +369,8 @@ def line_plot(
         place["strokeDash"] = series(
             "series",
             names,
-            has_legend=False,
+            legend or None,  # as that of the colours, with which Vega merges it
+            has_legend=has_legend,
             strokeDash=[
                 _DASHES[colors[:i].count(colors[i]) % len(_DASHES)] for i in range(len(names))
             ],
