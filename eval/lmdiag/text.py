@@ -152,8 +152,19 @@ def listing_of_first(names: Sequence[str]) -> str:
     return listing([*map(visible, names[:MOST_NAMED]), *more]) if names else ""
 
 
+_SHORT_WORD = 6
+"""Letters of words; fewer without a vowel are an abbreviation, as `rt` or `ffd`."""
+
+
 def capital(text: str) -> str:
-    """Returns a text as a sentence begins."""
+    """Returns a text as a sentence begins; of an abbreviation, in capitals.
+
+    >>> capital("surprisal of rt"), capital("rt by word")
+    ('Surprisal of rt', 'RT by word')
+    """
+    first, blank, rest = text.partition(" ")
+    if first.isalpha() and len(first) < _SHORT_WORD and not {*"aeiouy"} & {*first.lower()}:
+        return first.upper() + blank + rest
     return text[:1].upper() + text[1:]
 
 

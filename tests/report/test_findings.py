@@ -159,8 +159,9 @@ def test_a_clear_effect_has_its_size_interval_and_test():
 
 
 def test_an_interaction_comes_first_and_no_effect_is_said_with_the_smallest_p():
-    both, ambiguity = analysis_findings(lmdiag.analyse(design(3.0, 2.0)))
-    assert both.startswith("The effects of ambiguity and length on surprisal depend on each other")
+    both, simple, ambiguity = analysis_findings(lmdiag.analyse(design(3.0, 2.0)))
+    assert both.startswith("There is an interaction of ambiguity and length in surprisal: ")
+    assert simple.startswith("Surprisal where ambiguity is unamb, compared with amb: ")
     assert ambiguity.startswith("Surprisal is ")
     analysis = lmdiag.analyse(design(seed=1))
     assert analysis.effects["p"].min() > 0.05, "the seed has no effect by chance"

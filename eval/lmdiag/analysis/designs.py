@@ -17,6 +17,7 @@ from lmdiag.analysis.effects import (
     Levels,
     effect_scores,
     paired_tests,
+    simple_effects,
     tests_by_level,
     within_item_intervals,
 )
@@ -73,6 +74,7 @@ class Analysis(Presentable):
             differences), ci_low, ci_high (95%), t, df, p, p_sign_flip (for n up to 16), p_holm
             (over the n_tests pairs of levels, for conditions of more than two), d_z (estimate in
             standard deviations over items).
+        simple: of each interaction of two conditions that is there, see `simple_effects`.
         differences: the same, of the effects of each other model less those of the first one.
         mixed: model -> fit; "" for a formula with the column `model`, which is of all rows.
         by: a factor between items by which effects are broken down; "" for none.
@@ -94,6 +96,7 @@ class Analysis(Presentable):
     left_out: Mapping[tuple[str, str], int]
     cells: DataFrame
     effects: DataFrame
+    simple: DataFrame
     differences: DataFrame
     mixed: Mapping[str, LinearFit]
     by: str
@@ -124,12 +127,12 @@ class Analysis(Presentable):
     def to_frame(self) -> DataFrame:
         """Returns all tables below each other as a pandas table.
 
-        The first column, `table`, is effects, differences, by, cells or mixed; the others are those
-        of the tables, see the attributes, NaN where a table does not have them.
+        The first column, `table`, is effects, simple, differences, by, cells or mixed; the others
+        are those of the tables, see the attributes, NaN where a table does not have them.
         """
         tables = {
-            "effects": self.effects, "differences": self.differences, "by": self.by_level,
-            "cells": self.cells,
+            "effects": self.effects, "simple": self.simple, "differences": self.differences,
+            "by": self.by_level, "cells": self.cells,
         }  # fmt: skip
         if self.mixed:
             terms = concat({m: fit.terms for m, fit in self.mixed.items()}, names=["model"])
@@ -152,6 +155,8 @@ class Analysis(Presentable):
             tables["mixed"] = terms.drop(columns=["ci_low", "ci_high"]).reset_index()
         if self.has_models:
             tables["differences"] = self.differences
+        if len(self.simple):
+            tables["simple"] = self.simple
         if self.by:
             tables["by"] = self.by_level
         record: dict[str, Any] = {}
@@ -249,6 +254,7 @@ def analyse_table(
         left_out={group: len(wide) - len(complete[group]) for group, wide in means.items()},
         cells=_stacked(complete, _cell_means),
         effects=_stacked(scores, paired_tests),
+        simple=_stacked(complete, lambda cells: simple_effects(cells, order)),
         differences=_stacked(differences, paired_tests),
         mixed=_mixed_models(formula, table, factors, coding) if formula else {},
         by=by,

@@ -21,6 +21,8 @@ Levels = Mapping[str, tuple[str, ...]]
 _MOST_CROSSED = 3
 """Conditions of an interaction."""
 
+_ALPHA = 0.05
+
 _ROUNDING = 1e-6
 """Contrasts that are smaller, relative to the largest response, are rounding of float32."""
 
@@ -100,6 +102,43 @@ def paired_tests(scores: DataFrame) -> DataFrame:
     if n <= stats.MOST_EXACT:
         table["p_sign_flip"] = [stats.sign_flip(scores[name].to_numpy()).p for name in scores]
     return _with_holm(table, scores.columns.get_level_values(0))
+
+
+def simple_effects(means: DataFrame, levels: Levels) -> DataFrame:
+    """Returns the tests of simple effects, for each interaction of two conditions that is there.
+
+    It is there where its t test rejects at the 5% level. The simple effects are those of its first
+    condition at each level of the second; cells of other conditions are averaged. Only conditions
+    of two levels have them.
+
+    Args:
+        means, levels: see `effect_scores`.
+
+    Returns:
+        The columns of `paired_tests`, of which p_holm is over the simple effects and their
+        interaction; before them `interaction`, and `condition` and `level`, the second condition
+        and its level ("" in the row of the interaction).
+    """
+    names = [name for name in means.columns.names if len(levels[name]) == 2]
+    tables = []
+    for first, second in combinations(names, 2):
+        scores = effect_scores(means.T.groupby(level=[first, second], sort=False).mean().T, levels)
+        interaction = scores[[column for column in scores if column[0] == f"{first}:{second}"]]
+        if not paired_tests(interaction)["p"].iloc[0] < _ALPHA:
+            continue
+        parts = [interaction]
+        for level in levels[second]:
+            simple = effect_scores(means.xs(level, axis="columns", level=second), levels)
+            column = next(column for column in simple if column[0] == first)
+            named = (interaction.columns[0][0], f"{first}, {second} = {level}")
+            simple = simple[[column]]
+            simple.columns = MultiIndex.from_tuples([(*named, f"{column[2]}, {second} = {level}")])
+            parts.append(simple)
+        table = paired_tests(concat(parts, axis="columns"))
+        place = {"interaction": f"{first}:{second}", "condition": second}
+        table = table.assign(**place, level=["", *levels[second]])
+        tables.append(table[[*place, "level", *table.columns.drop([*place, "level"])]])
+    return concat(tables, ignore_index=True) if tables else DataFrame()
 
 
 def tests_by_level(scores: DataFrame, level_of_item: Series) -> DataFrame:

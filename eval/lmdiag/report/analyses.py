@@ -180,7 +180,9 @@ def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
     of = analysis.response_text()
     names = [*analysis.conditions]
     gaps = "Differences between models in effects"
-    for title, tests in (("Effects", analysis.effects), (gaps, analysis.differences)):
+    titled = {"Effects": analysis.effects, "Simple effects": analysis.simple}
+    titled[gaps] = analysis.differences
+    for title, tests in titled.items():
         if len(tests):
             tests = _with_t(tests)
             caption = f"{title} on {of} over items, with 95% interval"
@@ -266,6 +268,11 @@ def analysis_remarks(analysis: Analysis) -> Iterator[str]:
         yield f"not compared with the first model: {models}: {PSEUDO}"
     if len(analysis.effects):
         yield "effects: paired t tests over items; d_z: in standard deviations"
+        if len(analysis.simple):
+            yield (
+                "simple effects: of the first condition at each level of the second, with their "
+                "interaction; p Holm over these"
+            )
         if analysis.by:
             yield f"differences between levels of {analysis.by}: Welch's t test over items"
         if "p_sign_flip" in analysis.effects:

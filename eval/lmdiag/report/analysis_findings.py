@@ -1,171 +1,331 @@
-"""What the tests of an analysis of conditions say: sentences."""
+"""What the tests of an analysis of conditions say: sentences.
+
+Of one model in one region, they are on its effects: first interactions, each followed by its simple
+effects, then the others, by p. Of several models, regions or suites they say for which of them an
+effect is there.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
+from pandas import isna
+
 from lmdiag.analysis.designs import UNITS, Analysis
+from lmdiag.analysis.rows import EACH_REGION
 from lmdiag.report import numbers
+from lmdiag.report.labels import noun_of
+from lmdiag.report.reported_tests import ReportedTest, each_p, in_direction, of_all, untested
 from lmdiag.studies.comparison import ALPHA
 from lmdiag.text import capital, listing, visible
 
+_MOST = 2
+"""Effects that sentences name."""
+
+_FEW = 8
+"""Items below which the exact test stands beside a t test that it contradicts."""
+
 
 class _Effect(NamedTuple):
-    """An effect of one model: its row in `Analysis.effects`, and its levels in words.
+    """An effect of one group: its row in `Analysis.effects`, its test and its levels in words.
+
+    A group is a model, a region or a suite.
 
     Attributes:
-        row: estimate, ci_low, ci_high, t, df, p or p_holm.
-        second, first: levels of a main effect, whose estimate is second less first; "" of an
-            interaction.
-        condition: whose levels these are.
+        row: effect, n, estimate, ci_low, ci_high, t, df, p, p_sign_flip or p_holm.
+        test: the record that sentences are made from.
+        levels: condition -> the first and the second of its levels, of each condition of an
+            effect; the estimate is second less first.
     """
 
     row: Any
-    second: str = ""
-    first: str = ""
-    condition: str = ""
+    test: ReportedTest
+    levels: Mapping[str, tuple[str, str]]
 
     @property
-    def levels(self) -> str:
-        """Where the response is higher or lower, and than where."""
-        second, first, condition = map(visible, (self.second, self.first, self.condition))
-        return f"where {condition} is {second} than where it is {first}"
+    def where(self) -> str:
+        """Where the response of a main effect is higher or lower, and than where."""
+        return _where(self.levels, "than ")
 
     @property
-    def p(self) -> float:
-        """Adjusted where a condition has more than two levels."""
-        return float(self.row.p_holm if self.is_adjusted else self.row.p)
+    def is_interaction(self) -> bool:
+        """Whether it is a difference of differences."""
+        return ":" in self.row.effect and len(self.levels) != 1
 
     @property
-    def is_adjusted(self) -> bool:
-        """Whether p is adjusted over the pairs of levels."""
-        return not math.isnan(getattr(self.row, "p_holm", math.nan))
+    def factors(self) -> str:
+        """The conditions of an interaction."""
+        return listing([*map(visible, self.levels or self.row.effect.split(":"))])
 
     @property
-    def is_clear(self) -> bool:
-        """Whether the test of the effect rejects."""
-        return self.p < ALPHA
+    def exact(self) -> str:
+        """The exact p of few items where the t test contradicts it; else ""."""
+        p_exact = getattr(self.row, "p_sign_flip", math.nan)
+        if self.row.n >= _FEW or isna(p_exact) or (p_exact < ALPHA) == (self.row.p < ALPHA):
+            return ""
+        return f"exact p = {numbers.p_value(p_exact)}"
+
+    @property
+    def how(self) -> str:
+        """How p was adjusted, behind it."""
+        return " (Holm)" if self.test.n_tests > 1 else ""
+
+
+def _where(levels: Mapping[str, tuple[str, str]], than: str) -> str:
+    """Two levels of a condition in words: `where a is y than where it is x`."""
+    ((condition, (first, second)),) = levels.items()
+    return f"where {visible(condition)} is {visible(second)} {than}where it is {visible(first)}"
 
 
 def analysis_findings(analysis: Analysis) -> list[str]:
-    """Returns the effects of the conditions on the response, at most two sentences for a model.
-
-    An interaction comes first where its test rejects, then the effects whose tests reject, by p. Of
-    several models, a sentence says for which of them this is so.
-    """
+    """Returns what the tests of the effects say, on at most two effects."""
     if analysis.effects.empty:
         return []
-    by_model = dict(_effects(analysis))
-    if len(by_model) == 1:
-        (effects,) = by_model.values()
-        clear = [effect for effect in effects if effect.is_clear]
-        if not clear:
-            return [_no_effect(analysis, effects)] if effects else []
-        return [_effect_sentence(analysis, effect) for effect in clear[:2]]
-    return _sentences_of_models(analysis, by_model)
+    groups = dict(_effects(analysis))
+    if len(groups) == 1:
+        (effects,) = groups.values()
+        return [*_sentences_of_one(analysis, effects)]
+    return [*_sentences_of_several(analysis, groups)]
 
 
 def _effects(analysis: Analysis) -> Iterator[tuple[str, list[_Effect]]]:
-    """Yields each model with its effects: interactions first, then by p."""
-    levels = {}
-    for condition, names in analysis.conditions.items():
-        for first, second in combinations(names, 2):
-            pair = f"[{second} - {first}]" if len(names) > 2 else ""
-            levels[condition + pair] = (str(second), str(first), condition)
+    """Yields each group with its effects in the order of sentences."""
+    levels = _levels_of_effects(analysis.conditions)
     keys = [key for key in ("suite", "model") if key in analysis.effects]
+    n_of = {key: analysis.effects[key].nunique() for key in keys}
+    shown = [key for key in keys if n_of[key] > 1]
     for names, table in analysis.effects.groupby(keys, sort=False):
-        effects = [_Effect(row, *levels.get(row.effect, ())) for row in table.itertuples()]
-        effects = [effect for effect in effects if not math.isnan(effect.p)]
-        effects.sort(key=lambda effect: (bool(effect.second) or not effect.is_clear, effect.p))
-        yield " ".join(names), effects
+        texts = [
+            visible(str(x)).strip() for key, x in zip(keys, names, strict=True) if key in shown
+        ]
+        name = " of ".join(texts)
+        effects = [_effect_of(analysis, row, name, levels) for row in table.itertuples()]
+        effects.sort(key=lambda x: (not (x.is_interaction and x.test.is_clear), _or_last(x.test.p)))
+        yield name, effects
+
+
+def _or_last(p: float) -> float:
+    return 2.0 if math.isnan(p) else p
+
+
+def _effect_of(
+    analysis: Analysis, row: Any, name: str, levels: Mapping[str, Mapping[str, tuple[str, str]]]
+) -> _Effect:
+    """An effect with the record of its test."""
+    n_tests = getattr(row, "n_tests", math.nan)
+    n_tests = 1 if isna(n_tests) else int(n_tests)
+    p = float(row.p_holm if n_tests > 1 else row.p)
+    test = ReportedTest(name, _size(analysis, row.estimate), row.estimate, p, n_tests, row.n)
+    return _Effect(row, test, levels.get(row.effect, {}))
+
+
+def _levels_of_effects(
+    conditions: Mapping[str, Sequence[str]],
+) -> dict[str, dict[str, tuple[str, str]]]:
+    """Name of an effect -> the two levels of each of its conditions, up to two conditions."""
+    named: dict[str, dict[str, tuple[str, str]]] = {}
+    single = {}
+    for condition, names in conditions.items():
+        pairs = [*combinations(map(str, names), 2)]
+        single[condition] = {
+            condition + (f"[{second} - {first}]" if len(names) > 2 else ""): (first, second)
+            for first, second in pairs
+        }
+        named |= {name: {condition: pair} for name, pair in single[condition].items()}
+    for one, other in combinations(conditions, 2):
+        for (a, pair_a), (b, pair_b) in product(single[one].items(), single[other].items()):
+            named[f"{a}:{b}"] = {one: pair_a, other: pair_b}
+    return named
+
+
+# ---- one model in one region --------------------------------------------------------------------
+
+
+def _sentences_of_one(analysis: Analysis, effects: Sequence[_Effect]) -> Iterator[str]:
+    """Yields the clear effects; or that none is clear; then what has no test."""
+    clear = [effect for effect in effects if effect.test.is_clear]
+    tested = [effect for effect in effects if effect.test.is_tested]
+    for effect in clear[:_MOST]:
+        yield _effect_sentence(analysis, effect)
+        if effect.is_interaction:
+            yield from _simple_sentence(analysis, effect)
+    if tested and not clear:
+        yield _no_effect(analysis, tested)
+    for effect in effects:
+        if not effect.test.is_tested and effect.test.direction:
+            yield f"{_untested_effect(analysis, effect)}."
 
 
 def _effect_sentence(analysis: Analysis, effect: _Effect) -> str:
-    """A clear effect of one model with its interval and its test."""
+    """A clear effect with its interval and its test."""
     row = effect.row
-    response = visible(analysis.response_text())
+    test = _test_text(analysis, effect)
+    if not effect.is_interaction:
+        size = _size(analysis, abs(row.estimate))
+        what = f"is {size} {effect.test.direction} {effect.where}"
+        return f"{capital(_response(analysis))} {what} {test}."
+    what = f"There is an interaction of {effect.factors} in {_response(analysis)}"
+    if len(effect.levels) != 2:  # a difference of differences of differences
+        return f"{what}: {effect.test.text} {test}."
+    (_, (first, second)), (other, pair) = effect.levels.items()
+    size = _size(analysis, abs(row.estimate))
+    difference = f"the difference {visible(second)} − {visible(first)} is {size}"
+    where = _where({other: pair}, "than ")
+    return f"{what}: {difference} {effect.test.direction} {where} {test}."
+
+
+def _test_text(analysis: Analysis, effect: _Effect) -> str:
+    """Interval, t and p, without the sign of a direction in words."""
+    row = effect.row
     bounds = [row.ci_low, row.ci_high]
-    if effect.second:
+    if len(effect.levels) in (1, 2):
         bounds = sorted(map(abs, bounds))  # of a clear effect, on one side of 0
     interval = ", ".join(_amount(analysis, bound) for bound in bounds)
-    p = numbers.p_value(effect.p)
+    p = numbers.p_value(effect.test.p)
     p = p if p.startswith("<") else f"= {p}"
-    how = " (Holm)" if effect.is_adjusted else ""
-    test = f"[{interval}], t({row.df:g}) = {numbers.decimals(row.t)}, p {p}{how}"
-    if not effect.second:
-        factors = listing(visible(row.effect).split(":"))
-        size = _size(analysis, row.estimate)
-        return f"The effects of {factors} on {response} depend on each other: {size} {test}."
-    size = _size(analysis, abs(row.estimate))
-    return f"{capital(response)} is {size} {_direction(effect)} {effect.levels} {test}."
+    exact = f", {effect.exact}" if effect.exact else ""
+    return f"[{interval}], t({row.df:g}) = {numbers.decimals(row.t)}, p {p}{effect.how}{exact}"
 
 
-def _no_effect(analysis: Analysis, effects: Sequence[_Effect]) -> str:
-    """Says that no effect is clear, with the smallest p of several."""
-    response = visible(analysis.response_text())
-    p = numbers.p_value(min(effect.p for effect in effects))
-    smallest = "smallest p" if len(effects) > 1 else "p"
-    factors = listing([visible(name) for name in analysis.conditions])
-    return f"No effect of {factors} on {response} can be told from chance ({smallest} = {p})."
-
-
-def _sentences_of_models(
-    analysis: Analysis, by_model: Mapping[str, Sequence[_Effect]]
-) -> list[str]:
-    """The effects that are clear in most models; for which of them they are."""
-    response = visible(analysis.response_text())
-    by_effect: dict[str, dict[str, _Effect]] = {}
-    for model, effects in by_model.items():
-        for effect in effects:
-            by_effect.setdefault(effect.row.effect, {})[model] = effect
-    n_clear = {
-        name: sum(effect.is_clear for effect in of_models.values())
-        for name, of_models in by_effect.items()
-    }
-    ordered = sorted(by_effect, key=lambda name: -n_clear[name])
-    clear = [name for name in ordered if n_clear[name]]
-    if not clear:
-        factors = listing([visible(name) for name in analysis.conditions])
-        return [
-            f"No effect of {factors} on {response} can be told from chance in any of the "
-            f"{len(by_model)} models."
-        ]
-    return [_sentence_of_models(analysis, by_effect[name]) for name in clear[:2]]
-
-
-def _sentence_of_models(analysis: Analysis, effects: Mapping[str, _Effect]) -> str:
-    """One effect of several models: its direction, and its size in each group of models."""
-    response = visible(analysis.response_text())
-    groups: dict[str, list[str]] = {}
-    for model, effect in effects.items():
-        direction = _direction(effect) if effect.is_clear else "unclear"
-        size = _size(analysis, effect.row.estimate)
-        groups.setdefault(direction, []).append(f"{visible(model)} ({size})")
-    n_clear = sum(effect.is_clear for effect in effects.values())
-    unclear = groups.pop("unclear", [])
-    some = next(iter(effects.values()))
+def _simple_sentence(analysis: Analysis, effect: _Effect) -> Iterator[str]:
+    """Yields what the first condition of an interaction does at each level of the second."""
+    table = analysis.simple
+    rows = table[table["interaction"] == effect.row.effect] if len(table) else table
     parts = []
-    for direction, models in groups.items():
-        of_all = "both models" if len(effects) == 2 else f"all {len(effects)} models"
-        which = f"{of_all}: " if len(models) == len(effects) else ""
-        if some.second:
-            parts.append(f"is {direction} {some.levels} for {which}{listing(models)}")
+    for row in rows[rows["level"] != ""].itertuples() if len(rows) else ():
+        where = f"where {visible(row.condition)} is {visible(row.level)}"
+        p = numbers.p_value(row.p_holm)
+        p = f"p {p}" if p.startswith("<") else f"p = {p}"
+        size = _size(analysis, abs(row.estimate))
+        direction = "higher" if row.estimate > 0 else "lower"
+        if isna(row.p_holm):
+            same = f"{size} {direction} in every item" if row.estimate else "the same in every item"
+            parts.append(f"{same} {where} (no test)")
+        elif row.p_holm < ALPHA:
+            parts.append(f"{size} {direction} {where} ({p})")
         else:
-            parts.append(f"for {which}{listing(models)}")
-    tests = f", {'each ' * (n_clear > 1)}p < .05"
-    rest = f"; for {listing(unclear)} this cannot be told from chance" if unclear else ""
-    if some.second:
-        return f"{capital(response)} {listing(parts)}{tests}{rest}."
-    factors = listing(visible(some.row.effect).split(":"))
-    what = f"The effects of {factors} on {response} depend on each other"
-    return f"{what} {listing(parts)}{tests}{rest}."
+            parts.append(f"not distinguishable {where} ({p})")
+    if parts:
+        condition, (first, second) = next(iter(effect.levels.items()))
+        compared = (
+            f"where {visible(condition)} is {visible(second)}, compared with {visible(first)}"
+        )
+        how = "p by Holm over these and their interaction"
+        yield f"{capital(_response(analysis))} {compared}: {listing(parts)}; {how}."
 
 
-def _direction(effect: _Effect) -> str:
-    return "higher" if effect.row.estimate > 0 else "lower"
+def _no_effect(analysis: Analysis, tested: Sequence[_Effect]) -> str:
+    """Says that no effect is clear, with the smallest p of several."""
+    p = numbers.p_value(min(effect.test.p for effect in tested))
+    smallest = f"smallest p = {p}" if len(tested) > 1 else f"p = {p}"
+    exact = "".join(f"; {effect.exact}" for effect in tested if len(tested) == 1 and effect.exact)
+    factors = _factors_of(tested)
+    where = f"of {factors} on {_response(analysis)}"
+    return f"No effect {where} can be told from chance ({smallest}{exact})."
+
+
+def _factors_of(effects: Sequence[_Effect]) -> str:
+    """The conditions of some effects."""
+    names = dict.fromkeys(name for effect in effects for name in effect.levels)
+    return listing([*map(visible, names)])
+
+
+def _untested_effect(analysis: Analysis, effect: _Effect) -> str:
+    """An effect without a test."""
+    items = "in the one item" if effect.row.n == 1 else f"in each of {effect.row.n} items"
+    size = _size(analysis, abs(effect.row.estimate))
+    response = capital(_response(analysis))
+    if effect.is_interaction:
+        return f"The interaction of {effect.factors} is {effect.test.text} {items}; no test"
+    return f"{response} is {size} {effect.test.direction} {effect.where} {items}; no test"
+
+
+# ---- several models, regions or suites ----------------------------------------------------------
+
+
+def _sentences_of_several(
+    analysis: Analysis, groups: Mapping[str, Sequence[_Effect]]
+) -> Iterator[str]:
+    """Yields the effects that are clear in most groups, and in which of them they are."""
+    by_effect: dict[str, list[_Effect]] = {}
+    for effects in groups.values():
+        for effect in effects:
+            by_effect.setdefault(effect.row.effect, []).append(effect)
+    noun = _noun(analysis, [*groups])
+    n_clear = {name: sum(x.test.is_clear for x in of) for name, of in by_effect.items()}
+    clear = sorted((name for name in by_effect if n_clear[name]), key=lambda name: -n_clear[name])
+    for name in clear[:_MOST]:
+        yield _sentence_of_several(analysis, by_effect[name], noun)
+    if clear:
+        return
+    tested = [x for effects in by_effect.values() for x in effects if x.test.is_tested]
+    if tested:
+        names = [*dict.fromkeys(effect.test.subject for effect in tested)]
+        which = f"in any of the {len(names)} {noun}" if len(names) == len(groups) else ""
+        which = which or f"for {listing(names)}"
+        where = f"of {_factors_of(tested)} on {_response(analysis)}"
+        yield f"No effect {where} can be told from chance {which}."
+    for effects in by_effect.values():
+        if without := untested([x.test for x in effects if x.test.direction or not tested]):
+            yield f"{_what(analysis, effects[0])}: {without}."
+
+
+def _sentence_of_several(analysis: Analysis, effects: Sequence[_Effect], noun: str) -> str:
+    """One effect of several groups: its direction, and its size in each of them."""
+    tests = [_with_exact(effect) for effect in effects]
+    first = effects[0]
+    clear = [test for test in tests if test.is_clear]
+    parts = []
+    for direction in ("higher", "lower"):
+        if of_direction := in_direction(tests, direction):
+            names = of_all(of_direction, len(tests), noun)
+            what = f"is {direction} {first.where} " if not first.is_interaction else ""
+            parts.append(f"{what}for {names}")
+    subject = capital(_response(analysis))
+    if first.is_interaction:
+        subject = f"There is an interaction of {first.factors} in {_response(analysis)}"
+    text = f"{subject} {listing(parts)}, {each_p(clear, first.how)}"
+    if unclear := [test.named for test in tests if test.is_tested and not test.is_clear]:
+        text += f"; for {listing(unclear)} this cannot be told from chance"
+    if without := untested(tests):
+        text += f"; {without}"
+    return f"{text}."
+
+
+def _with_exact(effect: _Effect) -> ReportedTest:
+    """The test, with the exact p where it contradicts t."""
+    exact = f"; {effect.exact}" if effect.exact else ""
+    return effect.test._replace(text=effect.test.text + exact)
+
+
+def _what(analysis: Analysis, effect: _Effect) -> str:
+    """A difference by its levels, which has no direction."""
+    if effect.is_interaction:
+        return f"The interaction of {effect.factors} in {_response(analysis)}"
+    ((condition, (first, second)),) = effect.levels.items()
+    what = f"{visible(second)} − {visible(first)} of {visible(condition)}"
+    return f"{capital(_response(analysis))}, {what}"
+
+
+def _noun(analysis: Analysis, groups: Sequence[str]) -> str:
+    """What the groups are."""
+    table = analysis.effects
+    if "suite" not in table or table["suite"].nunique() == 1:
+        return noun_of(groups)
+    parts = "regions" if analysis.region == EACH_REGION else "suites"
+    return parts if table["model"].nunique() == 1 else f"{parts} and models"
+
+
+# ---- the response -------------------------------------------------------------------------------
+
+
+def _response(analysis: Analysis) -> str:
+    """The response in words; of several regions, without "in each region"."""
+    response = analysis.response_text()
+    return visible(response.removesuffix(" in each region"))
 
 
 def _unit(analysis: Analysis) -> str:

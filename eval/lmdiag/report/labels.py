@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -203,6 +204,24 @@ class Order(NamedTuple):
     def plural(self) -> str:
         """What the runs are of."""
         return "checkpoints" if self.name == "step" else "layers"
+
+
+_OF_LAYER = re.compile(r"(?:(.*), )?layer \d+")
+_OF_STEP = re.compile(r"(?:(.*)[ @])?step ?\d+")
+"""Match the labels of layers and checkpoints, with the model's name."""
+
+
+def noun_of(names: Sequence[str]) -> str:
+    """Returns what runs with these labels are: models, layers or checkpoints of one model.
+
+    >>> noun_of(["gpt2, layer 0", "gpt2, layer 6"]), noun_of(["gpt2, layer 0", "gpt2"])
+    ('layers', 'models')
+    """
+    for pattern, noun in ((_OF_LAYER, "layers"), (_OF_STEP, "checkpoints")):
+        matches = [pattern.fullmatch(name) for name in names]
+        if all(matches) and len({match[1] for match in matches if match}) == 1:
+            return noun
+    return "models"
 
 
 def order_of(runs: Sequence[Results]) -> Order | None:

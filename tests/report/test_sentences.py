@@ -1,0 +1,197 @@
+"""Each sentence against the numbers of the tests that it reports, for results of every kind.
+
+`claims` reads a sentence as a reader does: what it says of each thing that it names. A sentence is
+false where that differs from the record of the test, where "all" or "both" are not all, where the
+largest is not the largest, and where layers, regions and predictors are called models.
+"""
+
+import math
+import random
+import re
+
+import pytest
+from pandas import DataFrame, concat
+
+import lmdiag
+from lmdiag.report.analysis_findings import analysis_findings
+from lmdiag.report.reported_tests import ReportedTest
+from lmdiag.stats import holm
+
+_CLAIMS = {
+    "no test": "no test", "cannot be told from chance": "unclear", "No effect": "unclear",
+    "No gain": "unclear", "No difference": "unclear", "higher": "higher",
+    "lower": "lower", "predicts": "higher", "is above chance": "higher",
+}  # fmt: skip
+"""Words of a sentence -> what they claim, the first that a part of it has."""
+
+
+def claim_of(part):
+    """What a part of a sentence claims; "" for nothing."""
+    return next((claim for words, claim in _CLAIMS.items() if words in part), "")
+
+
+def claims(sentence, subjects):
+    """Subject -> what a sentence says of it."""
+    claimed = {}
+    for part in re.split(r"; | and (?=is (?:higher|lower))|(?<=\D)\. ", sentence):
+        for subject in subjects:
+            if re.search(rf"(?<!\w){re.escape(subject)}(?!\w)", part):
+                claimed[subject] = claim_of(part)
+    return claimed
+
+
+def truth(test):
+    if not test.is_tested:
+        return "no test"
+    return test.direction if test.is_clear else "unclear"
+
+
+def faults(sentences, tests, noun="models"):
+    """What is false in sentences on tests of one kind, whose subjects are models or `noun`."""
+    text = " ".join(sentences)
+    found = []
+    for sentence in sentences:
+        for subject, claim in claims(sentence, [test.subject for test in tests]).items():
+            (test,) = (test for test in tests if test.subject == subject)
+            if claim and claim != truth(test):
+                found.append(f"{subject}: said {claim}, is {truth(test)}")
+    named = {x for sentence in sentences for x in claims(sentence, [t.subject for t in tests])}
+    for test in tests:
+        if sentences and not test.is_tested and test.value and test.subject not in named:
+            found.append(f"{test.subject} has no test, which is not said")
+    for counted in re.finditer(r"\b(both|all (\d+)|any of the (\d+)) (\w+)", text):
+        n = int(counted[2] or counted[3] or 2)
+        if n != len(tests) or n < 2 or not all(test.is_tested for test in tests):
+            found.append(f"{counted[0]}: there are {len(tests)}")
+        if counted[4] != noun:
+            found.append(f"{counted[4]} are {noun}")
+    if noun != "models" and re.search(r"\bmodels\b", text):
+        found.append(f"models: these are {noun}")
+    if largest := re.search(r"largest for ([^:]+):", text):
+        best = max(tests, key=lambda test: test.value)
+        is_alone = sum(test.value == best.value for test in tests) == 1
+        if largest[1] != best.subject or not is_alone or best.value <= 0:
+            found.append(f"largest is {best.subject}")
+    if len(re.findall(r"each p", text)) and sum(test.is_clear for test in tests) < 2:
+        found.append("each p: of one test")
+    for words in ("depend on each other", "Rt ", "ahead"):
+        if words in text:
+            found.append(words)
+    return found
+
+
+# ---- conditions ---------------------------------------------------------------------------------
+
+
+def items_of(name, differences, column="model"):
+    """Items of one model or region, with these differences between two levels."""
+    return DataFrame(
+        {column: name, "item": item, "c": level, "rt": 300 + item + (level == "b") * difference}
+        for item, difference in enumerate(differences)
+        for level in "ab"
+    )
+
+
+def drawn(rng):
+    """Differences of a few or some items: equal, none, clear in either direction, or noise."""
+    n = rng.choice([1, 2, 3, 5, 10, 20])
+    kind = rng.choice(["equal", "none", "up", "down", "noise"])
+    if kind in ("equal", "none"):
+        return [2.0 * (kind == "equal")] * n
+    mean = {"up": 5, "down": -5, "noise": 0}[kind]
+    return [mean + rng.gauss(0, 2) for _ in range(n)]
+
+
+def reported(analysis, column):
+    """The tests of an analysis by the numbers of its table."""
+    return [
+        ReportedTest(str(row[column]).strip(), "", row["estimate"], row["p"], 1, row["n"])
+        for row in analysis.effects.to_dict("records")
+    ]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("column", ["model", "region"])
+def test_sentences_on_conditions_say_what_the_tests_say(column, seed):
+    rng = random.Random(seed)
+    names = {"model": ["bert", "gpt", "opt"], "region": [1, 2, 3]}[column][: 1 + seed % 3]
+    table = concat([items_of(name, drawn(rng), column) for name in names])
+    is_region = column == "region" and len(names) > 1
+    analysis = lmdiag.analyse(table, response="rt", **({"region": "all"} if is_region else {}))
+    said = analysis_findings(analysis)
+    tests = reported(analysis, "suite" if is_region else "model")
+    if len(names) > 1:
+        assert faults(said, tests, f"{column}s") == []
+        return
+    (test,) = tests
+    claim = claim_of(said[0]) if said else ""
+    assert claim == (truth(test) if test.is_tested or test.value else "")
+    assert faults(said, [test._replace(subject="(none)", value=0)]) == []
+
+
+def test_an_interaction_is_followed_by_its_simple_effects_with_the_numbers_of_their_table():
+    rng = random.Random(1)
+    rows = [
+        {"item": item, "a": a, "b": b, "rt": 300 + (20 * (a == "y") * (b == "v")) + rng.gauss(0, 2)}
+        for item in range(12)
+        for a in "xy"
+        for b in "uv"
+    ]
+    analysis = lmdiag.analyse(DataFrame(rows), response="rt")
+    interaction, simple, *_ = analysis_findings(analysis)
+    row = analysis.effects.set_index("effect").loc["a:b"]
+    size = f"the difference y − x is {row.estimate:.2f} higher where b is v than where it is u"
+    assert interaction.startswith(f"There is an interaction of a and b in rt: {size} [")
+    table = analysis.simple.set_index("level")
+    assert table["n_tests"].tolist() == [3, 3, 3]
+    assert table["p_holm"].tolist() == holm(table["p"].tolist())
+    assert simple.startswith("RT where a is y, compared with x: ")
+    assert f"{table.loc['v', 'estimate']:.2f} higher where b is v (p < .001)" in simple
+    assert "not distinguishable where b is u (p = " in simple
+    whole = [x for x in analysis.to_frame()["table"] if x == "simple"]
+    assert len(whole) == len(analysis.to_json()["simple"]) == 3
+
+
+def test_the_exact_p_stands_beside_a_t_test_of_few_items_that_it_contradicts():
+    few = [1.0, 1.2, 1.1]
+    (said,) = analysis_findings(lmdiag.analyse(items_of("m", few), response="rt"))
+    assert said.endswith("p = .003, exact p = .250.")
+    both = concat([items_of("m", few), items_of("n", [5 + i % 3 for i in range(10)])])
+    (said,) = analysis_findings(lmdiag.analyse(both, response="rt"))
+    assert "for both models: m (1.10; exact p = .250) and n (5.90), each p < .05" in said
+
+
+# ---- sentences that were false ------------------------------------------------------------------
+
+A, B = (ReportedTest(name, "3.00", 3.0, 0.001, n=10) for name in "AB")
+C = ReportedTest("C", "2.00", 2.0, math.nan, n=10)
+NOISE = ReportedTest("B", "0.10", 0.1, 0.6, n=10)
+REGIONS = [A._replace(subject=f"region {number}") for number in (1, 2, 3)]
+LAYERS = [NOISE._replace(subject=f"layer {number}") for number in range(6)]
+GAINS = [
+    ReportedTest("s1", "0.029", 0.029, 0.01), ReportedTest("s2", "-0.026", -0.026, 0.02),
+    ReportedTest("s3", "0.003", 0.003, 0.3),
+]  # fmt: skip
+IS_HIGHER = "Surprisal is higher where cond is b than where it is a for"
+FALSE = [
+    ([f"{IS_HIGHER} both models: A (3.00 bits) and B (3.00 bits), each p < .05."], [A, B, C]),
+    ([f"{IS_HIGHER} all 1 models: A (3.00 bits), p < .05."], [A, C]),
+    (["No effect of cond on surprisal can be told from chance in any of the 2 models."],
+     [C, NOISE]),
+    ([f"{IS_HIGHER} all 3 models: region 1, region 2 and region 3, each p < .05."], REGIONS,
+     "regions"),
+    (["Of 6 models, above chance are 0 on rows."], LAYERS, "layers"),
+    (["The gain in log-likelihood is largest for s2: −0.026 per word."], GAINS),
+    (["Surprisal predicts rt beyond the baseline for s1 (each p < .05)."], GAINS[:1]),
+    (["Surprisal of s2 predicts rt beyond the baseline: F(3, 46) = 3.50, p = .020."], GAINS),
+    (["No gain of surprisal for rt can be told from chance for any of the 3 models."], GAINS[:1],
+     "predictors"),
+    (["The effects of a and b on rt depend on each other: 18.76."], [A]),
+    (["Rt is 20.33 higher where a is y than where it is x."], [A]),
+    (["B is ahead of A in 12 of 12 ways of asking in mean surprisal."], [A, B]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("false", FALSE, ids=[x[0][0][:40] for x in FALSE])
+def test_sentences_that_were_said_until_0_2_are_found_to_be_false(false):
+    assert faults(*false)
