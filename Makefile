@@ -15,6 +15,7 @@
 CONSTRAINTS ?= constraints.txt
 VENV := .venv$(patsubst constraints%.txt,%,$(notdir $(CONSTRAINTS)))
 BIN := $(VENV)/bin
+PACKAGE := $(VENV)/package-done
 SETUP := $(VENV)/setup-done
 EXTRAS := $(VENV)/docs-done $(VENV)/release-done $(VENV)/app-done
 PYTHON ?= $(firstword $(foreach name,python3.11 python3 python,$(shell $(name) -c \
@@ -34,19 +35,24 @@ MINUTES ?= 5
 
 setup: $(SETUP)
 
-# pip's own lines are for a person who waits at a terminal; a log needs only its errors.
-$(SETUP): setup.cfg pyproject.toml $(CONSTRAINTS)
-	@test -n "$(PYTHON)" || { echo "make setup needs Python 3.11 or later with venv (or name one: make PYTHON=...)" >&2; exit 2; }
+# What the demo needs: the package alone. pip's own lines are for a person who waits at a terminal;
+# a log needs only its errors.
+$(PACKAGE): setup.cfg pyproject.toml $(CONSTRAINTS)
+	@test -n "$(PYTHON)" || { echo "make needs Python 3.11 or later with venv (or name one: make PYTHON=...)" >&2; exit 2; }
 	@echo "Setting up $(VENV) with $(PYTHON) (minutes the first time: PyTorch is large)"
 	@"$(PYTHON)" -m venv $(VENV)
 	@test -t 1 || quiet=--quiet; \
 	$(BIN)/python -m pip install $$quiet --constraint $(CONSTRAINTS) pip setuptools && \
-	$(BIN)/python -m pip install $$quiet --constraint $(CONSTRAINTS) $(EDITABLE) '.[dev]'
-	@$(BIN)/python -m pip install --constraint $(CONSTRAINTS) kenlm > /dev/null 2>&1 || \
-		echo "kenlm could not be compiled: tests of n-gram models will be skipped"
+	$(BIN)/python -m pip install $$quiet --constraint $(CONSTRAINTS) $(EDITABLE) .
 	@touch $@
 
-run: setup
+# What the tests need as well.
+$(SETUP): $(PACKAGE)
+	@test -t 1 || quiet=--quiet; \
+	$(BIN)/python -m pip install $$quiet --constraint $(CONSTRAINTS) $(EDITABLE) '.[dev]'
+	@touch $@
+
+run: $(PACKAGE)
 	@$(BIN)/python datasets/lmdiag/build.py demo/lmdiag --source demo
 	@$(BIN)/lmdiag run --model demo:masked demo:causal --data demo/lmdiag --output demo/results
 	@printf '%s\n' '' \
