@@ -67,7 +67,7 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables(dem
     assert [figure["p_chance"] for figure in figures] == pytest.approx(p)
     results = of_setting(stimuli.load(str(demo_dir), "role88"), "none", content)
     markdown = sections_as("markdown", sections(ReportFigures.of([results])))
-    for shown in ("87.5† [", "100.0↑ [", "0.0↓ [", "- ↑ above chance", "sensitivity p = .070"):
+    for shown in ("87.5≈ [", "100.0↑ [", "0.0↓ [", "- ↑ above chance", "sensitivity p = .070"):
         assert shown in markdown
     rows = [*csv.DictReader(io.StringIO(shown_as("csv", [results])))]
     assert [row["versus_chance"] for row in rows] == words

@@ -191,7 +191,8 @@ class Showing:
         for file in self.out:
             paths = formats.write_files(output, [file], self.width)
             if format_of(file):
-                tell("\n".join(f"Saved in {visible(str(path))}" for path in paths))
+                for path in paths:
+                    tell(f"Saved in {visible(str(path))}")
             else:
                 n_charts = len({path.stem for path in paths})
                 tell(f"Saved {n_charts} charts in {visible(str(file))}")

@@ -35,12 +35,27 @@ _NEITHER = "equal"
 """Stands for the model with the larger figure where there is none."""
 
 
-def comparison_row(c: Comparison) -> GridRow:
+_TESTS = {
+    "mcnemar": "McNemar's score test where each item is right or wrong",
+    "sign-flip": "sign-flip test of a mean over items",
+    "permutation": "permutation test of a median or a correlation, without an interval",
+}
+"""Test -> what it is. Where results have several of them, its first letter stands beside p."""
+
+
+def _tests(comparisons: Iterable[Comparison]) -> list[str]:
+    """The tests that were made, in the order of `_TESTS`."""
+    made = {c.test for c in comparisons}
+    return [test for test in _TESTS if test in made]
+
+
+def comparison_row(c: Comparison, *, names_test: bool = False) -> GridRow:
     """Returns n, the two figures, their difference with its interval, p, and the adjusted p.
 
-    p has the letter of its test, e.g. `.043 m`; ● marks an adjusted p below .05.
+    p has the letter of its test if it `names_test`, as `.043 m`; ● marks an adjusted p below .05.
     """
     p = numbers.p_value(c.p)
+    letter = f" {c.test[0]}" if names_test and p != numbers.UNDEFINED else ""
     mark = "● " if c.p_adjusted < ALPHA else ""
     interval = numbers.bounds(c.ci_low, c.ci_high, c.statistic)
     cells = (
@@ -48,7 +63,7 @@ def comparison_row(c: Comparison) -> GridRow:
         CellText(numbers.number(c.base, c.statistic)),
         CellText(numbers.number(c.new, c.statistic)),
         CellText(numbers.signed(c.difference, c.statistic), interval),
-        CellText(p if p == numbers.UNDEFINED else f"{p} {c.test[0]}"),
+        CellText(f"{p}{letter}"),
         CellText(f"{mark}{numbers.p_value(c.p_adjusted)}"),
     )
     return GridRow((c.label,), 0, cells)
@@ -56,8 +71,10 @@ def comparison_row(c: Comparison) -> GridRow:
 
 def comparison_grids(comparisons: Iterable[Comparison], base: str, new: str) -> list[Grid]:
     """Returns a table for each task and setting, with the names of the two models as headings."""
+    comparisons = [*comparisons]
+    row_of = partial(comparison_row, names_test=len(_tests(comparisons)) > 1)
     return [
-        _comparison_grid(title, [*map(comparison_row, compared)], base, new)
+        _comparison_grid(title, [*map(row_of, compared)], base, new)
         for title, compared in _by_setting(comparisons)
     ]
 
@@ -72,8 +89,9 @@ def _comparison_grid(title: str, rows: Sequence[GridRow], base: str, new: str) -
 def comparisons_output(comparisons: Comparisons) -> Output:
     """Returns what is shown of comparisons: a table and charts per pair of models."""
     names = [*map(visible, comparisons.names)]
+    names_tests = len(_tests(comparisons)) > 1
     pairs = [
-        RunPair(names[0], names[number], {c.key: c for c in of_pair}, number)
+        RunPair(names[0], names[number], {c.key: c for c in of_pair}, number, names_tests)
         for number, of_pair in groupby(comparisons, key=lambda c: c.number)
     ]
     sections = []
@@ -91,7 +109,7 @@ def comparisons_output(comparisons: Comparisons) -> Output:
         kind="comparison", title=f"{names[0]} and {', '.join(names[1:])}", facts=facts,
         findings=[*_findings(comparisons, pairs)],
         warnings=labels.asked_differently(protocols, names),
-        sections=sections,
+        sections=sections, method=_method(comparisons, names),
         frame=comparisons.to_frame, document=comparisons.to_json,
     )  # fmt: skip
 
@@ -111,15 +129,11 @@ def notes(comparisons: Sequence[Comparison]) -> list[str]:
     """Returns how the columns of a table of comparisons were computed, and on what."""
     few = "; none for fewer than 8 items" if any(c.n < 8 for c in comparisons) else ""
     n_tests = max((c.n_tests for c in comparisons), default=0)
-    undefined = "the two do not differ in any item, so there is nothing to test"
     not_common = "no item was scored by both, so there is nothing to compare"
-    tests = {
-        "mcnemar": "McNemar's score test where each item is right or wrong (m)",
-        "sign-flip": "sign-flip test of a mean over items (s)",
-        "permutation": "permutation test of a median or a correlation (p), without an interval",
-    }  # the first letter stands beside p
-    made = {c.test for c in comparisons}
-    used = "; ".join(text for name, text in tests.items() if name in made)
+    undefined = "the two do not differ in any item, so there is nothing to test"
+    tests = _tests(comparisons)
+    letters = [f" ({test[0]})" * (len(tests) > 1) for test in tests]
+    used = "; ".join(_TESTS[test] + letter for test, letter in zip(tests, letters, strict=True))
     lines = {
         f"95% intervals have the differences that the test of p does not reject at 5%{few}":
             any(not math.isnan(c.ci_low) for c in comparisons),
@@ -143,6 +157,30 @@ def _is_drawn(c: Comparison) -> bool:
     return c.n > 0 and c.statistic in IN_PERCENT
 
 
+def _method(comparisons: Sequence[Comparison], names: Sequence[str]) -> list[str]:
+    """How models are compared, in words, for the end of a page."""
+    new = names[1] if len(names) == 2 else "each other model"
+    texts = {
+        "mcnemar": "Where each item is right or wrong, p is that of McNemar's score test of the "
+        "items in which the two differ, and the interval is Tango's (1998) score interval, which "
+        "leaves out 0 exactly where p is below .05.",
+        "sign-flip": "A difference of means over items is tested by flipping the signs of the "
+        "differences of the items, in all ways for up to 16 items and in 100,000 random ways for "
+        "more; the interval has the differences that this test does not reject.",
+        "permutation": "Medians and correlations are tested by exchanging the two models' values "
+        "of items at random.",
+    }
+    n_tests = max((c.n_tests for c in comparisons), default=0)
+    return [
+        f"Differences are {new} minus {names[0]}, over the items that both could score.",
+        *(texts[test] for test in _tests(comparisons)),
+        *[
+            f"p adj. is the p that Holm's method adjusts for the {n_tests} distinct tests of this "
+            "comparison; a difference is one beyond chance where it is below .05."
+        ] * (n_tests > 1),
+    ]  # fmt: skip
+
+
 # ---- pairs of runs -------------------------------------------------------------------------------
 
 
@@ -153,19 +191,22 @@ class RunPair(NamedTuple):
         base, new: names of the models; differences are the new minus the base.
         comparisons: of the measures that both have, by their addresses.
         number: of the pair, from 1; of the colour and mark of the new model.
+        names_tests: whether p has the letter of its test, since several were made.
     """
 
     base: str
     new: str
     comparisons: dict[FigureKey, Comparison]
     number: int
+    names_tests: bool = False
 
     @property
     def table(self) -> Grid:
         """The differences of all tasks and settings, below each other."""
         rows = list[GridRow]()
         for title, compared in _by_setting(self.comparisons.values(), is_short=True):
-            rows += with_heading(title, map(comparison_row, compared))
+            made = [comparison_row(c, names_test=self.names_tests) for c in compared]
+            rows += with_heading(title, made)
         return _comparison_grid(
             labels.difference_title(self.base, self.new), rows, self.base, self.new
         )
@@ -312,7 +353,8 @@ def compared(
     shown_runs = [runs[number] for number in detailed]
     for comparison in compare_runs(*shown_runs, across=across, measures=measures) if pairs else ():
         pairs[comparison.number - 1].comparisons[comparison.key] = comparison
-    return pairs
+    names_tests = len(_tests(c for pair in pairs for c in pair.comparisons.values())) > 1
+    return [pair._replace(names_tests=names_tests) for pair in pairs]
 
 
 def in_detail(runs: Sequence[Run]) -> list[int]:

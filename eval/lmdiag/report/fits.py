@@ -130,6 +130,32 @@ def method_lines(fit: HumanFit) -> Iterator[str]:
     yield from (f"{model.name}: {model.warning}" for model in fit.models if model.warning)
 
 
+def _method(fit: HumanFit) -> Iterator[str]:
+    """Yields how a fit is made, in words, for the end of a page."""
+    how = fit.table.procedure
+    with_predictors = f"the same with {' and '.join(how.predictors)}"
+    yield (
+        f"Two regressions are fitted to the same rows: the baseline, and {with_predictors}. The "
+        "gain is the log-likelihood of the second minus that of the first."
+    )
+    if how.folds:
+        yield (
+            f"The gain is held out: the rows of each of {how.folds} contiguous folds are predicted "
+            "by regressions that are fitted to all others. Its interval describes the rows and is "
+            "no test; a gain below zero is none."
+        )
+    if fit.is_mixed:
+        yield (
+            "The regressions are linear mixed models, fitted by maximum likelihood; p is that of "
+            "the likelihood-ratio test."
+        )
+    else:
+        yield "The regressions are by ordinary least squares; p is that of the F test on all rows."
+    yield "Values of earlier words are taken within a text, before any row is left out."
+    if len(fit.comparisons):
+        yield "Models are compared by the sign-flip test of the differences in gain of the rows."
+
+
 def fit_output(fit: HumanFit) -> Output:
     """Returns what is shown of a fit: its tables, without those that have no rows, and charts."""
     tables = [fit_grid(fit), coefficient_grid(fit), _comparison_grid(fit)]
@@ -144,7 +170,8 @@ def fit_output(fit: HumanFit) -> Output:
         kind="human measures", title=f"{visible(sides(fit.full)[0])} and surprisal",
         facts=[Fact(visible(fit.table.name), [", ".join(map(visible, _by_source(fit)))])],
         findings=fit_findings(fit),
-        sections=[section._replace(about=[about])], frame=fit.to_frame, document=fit.to_json,
+        sections=[section._replace(about=[about])], method=[*_method(fit)],
+        frame=fit.to_frame, document=fit.to_json,
     )  # fmt: skip
 
 

@@ -24,15 +24,32 @@ PERCENT = ", percent"
 """After the title of a table of which all figures are in percent."""
 
 
+SHORT_BRACKETS = re.compile(r"[\[(][^\[\]()]{1,24}[\])]")
+"""Matches brackets within which no line ends, e.g. `[yes - no]`."""
+
+_TIE = "\x00"
+"""Stands for a blank at which no line ends."""
+
+
 class _Lines(textwrap.TextWrapper):
     """Wraps texts after blanks, and after the marks between the parts of a name."""
 
-    wordsep_re = re.compile(r"(\s+)|(?<=[\w\]][-:/_\[])(?=\w)")
+    wordsep_re = re.compile(r"(\s+)|(?<=[\w\]][-:/_])(?=\w)|(?<=\w)(?=\[)")
 
 
 def wrapped(text: str, width: int, *, break_words: bool = True) -> list[str]:
-    """Returns the lines of a label or a heading."""
-    return _Lines(width, break_long_words=break_words).wrap(text)
+    """Returns the lines of a label or a heading, none of which ends in a bracket that fits.
+
+    >>> wrapped("attractor[same - different] of all", 22)
+    ['attractor', '[same - different] of', 'all']
+    """
+
+    def tied(found: re.Match[str]) -> str:
+        return found[0].replace(" ", _TIE) if len(found[0]) <= width else found[0]
+
+    text = SHORT_BRACKETS.sub(tied, text)
+    lines = _Lines(width, break_long_words=break_words).wrap(text)
+    return [line.replace(_TIE, " ") for line in lines]
 
 
 class CellText(NamedTuple):

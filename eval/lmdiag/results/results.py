@@ -31,11 +31,11 @@ REPORT = "report.html"
 VersusChance = Literal["above", "below", "not distinguishable"]
 """Where a figure lies against the chance level, by a two-sided test at the 5% level."""
 
-CHANCE_SIGNS: Mapping[VersusChance, str] = {"above": "↑", "below": "↓", "not distinguishable": "†"}
+CHANCE_SIGNS: Mapping[VersusChance, str] = {"above": "↑", "below": "↓", "not distinguishable": "≈"}
 """Sign of each result of the test against the chance level, wherever figures are shown."""
 
 CHANCE_LEGEND = (
-    "↑ above chance, ↓ below chance, † not distinguishable from chance "
+    "↑ above chance, ↓ below chance, ≈ not distinguishable from chance "
     "(exact binomial test; for EW and MW, t test)"
 )
 """What the signs mean, in the same words everywhere."""

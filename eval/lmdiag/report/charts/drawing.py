@@ -15,7 +15,8 @@ missing or has no values is not drawn:
 
 Text from data and models is only in the data and in the domains of scales, where Vega takes it as
 text and never as an expression. Proportions are in [0, 1]. `form` says how values are written: "%"
-for proportions, "+%" for differences between proportions, "" for any other number.
+for proportions, "+%" for differences between proportions, whose axis has points, "" for any other
+number.
 """
 
 from __future__ import annotations
@@ -73,6 +74,9 @@ _TOOLTIP = (
 )
 """Columns that tooltips of figures show, in their order."""
 
+_POINTS = "abs(datum.value) < 1e-9 ? '0' : format(100 * datum.value, '+.3~g')"
+"""The label of a difference in percentage points, in Vega's expressions."""
+
 _FORMS = dict.fromkeys(("n", "at", "shuffles", "contrasts"), ",")
 _FORMS |= dict.fromkeys(("p", "p_adjusted"), ".3f") | dict.fromkeys(("first", "second"), ".1%")
 _TITLES = {"low": "from", "high": "to", "versus_chance": "against chance", "p_adjusted": "p adj."}
@@ -113,13 +117,18 @@ def distinct(data: pd.DataFrame, column: str) -> list[Any]:
 
 
 def _line(n: int) -> str:
-    """A pattern for a line of up to n characters, which ends after a part of a name."""
-    return f".{{1,{n - 1}}}([ _/-]|$)|.{{{n}}}"
+    """A pattern for a line of up to n characters, which ends after a part of a name.
+
+    It ends within brackets only where nothing before them fits.
+    """
+    after = r"(?![^\[(]*[\])])"
+    return rf".{{1,{n - 1}}}([ _/-]{after}|$)|.{{1,{n - 1}}}[ _/-]|.{{{n}}}"
 
 
 def _lines(n: int) -> str:
     """The lines of a label, as an expression of Vega."""
-    return f"split(trim(replace(datum.label, regexp('{_line(n)}', 'g'), '$&\\n')), '\\n')"
+    line = _line(n).replace("\\", "\\\\")  # of a text of Vega
+    return f"split(trim(replace(datum.label, regexp('{line}', 'g'), '$&\\n')), '\\n')"
 
 
 def ends(values: pd.Series[float]) -> list[float]:
@@ -155,12 +164,22 @@ def numeric(
     *,
     form: str = "",
     title: str | list[str] | None = None,
+    ticks: int | None = None,
     **scale: Any,
 ) -> Any:
-    """Returns the channel x or y of numbers; proportions are shown from 0 to 1 by default."""
+    """Returns the channel x or y of numbers; proportions are shown from 0 to 1 by default.
+
+    An axis has about so many `ticks`, by default as the theme says.
+    """
+    axis: dict[str, Any] = {"format": form} if form else {}
     scale = scale or ({"domain": [0, 1], "nice": False} if form == "%" else {"zero": False})
+    if form == "+%":
+        title = title or "difference, points"
+        axis = {"labelExpr": _POINTS}
+    if ticks:
+        axis["tickCount"] = ticks
     made = channel(on, f"{column}:Q", title=title, scale=alt.Scale(**scale))
-    return made.axis(format=form) if form else made
+    return made.axis(**axis) if axis else made
 
 
 def labels(data: pd.DataFrame, column: str, **axis: Any) -> Any:
@@ -293,13 +312,15 @@ def dot_plot(
     data = data if "domain" in scale or form == "%" else _with_room(data)
     names = distinct(data, "series")
     has_legend = not data["series"].equals(data["label"])
+    n_letters_beside = min(_LABEL, max(map(len, data["label"]), default=0))
     channels = series(
-        "series", has_legend=has_legend,
-        n_letters_beside=min(_LABEL, max(map(len, data["label"]), default=0)),
+        "series", has_legend=has_legend, n_letters_beside=n_letters_beside,
         **_numbered(data, looks, colors),
     )  # fmt: skip
     y = labels(data, "label").scale(type="band", paddingInner=0.2)
-    place = {"x": numeric("x", form=form, title=title, **scale), "y": y}
+    # beside long labels there is little room, and the numbers of the axis would touch
+    ticks = 3 if n_letters_beside > _LABEL * 3 // 4 else None
+    place = {"x": numeric("x", form=form, title=title, ticks=ticks, **scale), "y": y}
     n_beside = 1
     if data.duplicated("label").any():
         n_beside = len(names)

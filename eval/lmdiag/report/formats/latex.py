@@ -41,7 +41,7 @@ _COMMANDS = str.maketrans({
     "_": r"\_\allowbreak{}", "/": r"/\allowbreak{}", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$",
     "≤": r"$\le$", "±": r"$\pm$", "−": r"$-$", "–": "--", "|": r"\textbar{}\allowbreak{}",
-    "†": r"$\dagger$", "↑": r"$\uparrow$", "↓": r"$\downarrow$",
+    "≈": r"$\approx$", "↑": r"$\uparrow$", "↓": r"$\downarrow$",
     "●": r"$\bullet$", "…": r"\ldots{}",
 })  # fmt: skip
 
@@ -123,7 +123,7 @@ def _longest_piece(row: GridRow) -> float:
 def _points(text: str, size: float = 8.0) -> float:
     """The width of a text in points, from the widths of Computer Modern's letters, rounded up."""
     narrow = sum(letter in " .,:;()[]|/'ijlt-" for letter in text)
-    wide = sum(letter.isupper() or letter in "mw%@±−<>↑↓≤" for letter in text)
+    wide = sum(letter.isupper() or letter in "mw%@±−<>≈↑↓≤" for letter in text)
     return size * (0.57 * len(text) - 0.2 * narrow + 0.25 * wide)
 
 

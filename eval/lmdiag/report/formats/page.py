@@ -24,14 +24,15 @@ from lmdiag import __version__
 from lmdiag.files.reading import resource_path
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import output
+from lmdiag.report.grid import SHORT_BRACKETS
 from lmdiag.results import CHANCE_LEGEND
 from lmdiag.stimuli.dataset import user_cache
 from lmdiag.text import visible
 
-_NAME_PARTS = re.compile(r"(?<=[/:_\[])(?=\w)")
+_NAME_PARTS = re.compile(r"(?<=[/:_])(?=\w)|(?<=\w)(?=\[)")
 """Matches where a line may end in a name of a model or an effect."""
-_TIED = re.compile(r"(?<=[=<]) | (?=[=<] )|(?<=\d,) (?=[−\d.]+\])")
-"""Matches blanks where no line may end: in `p < .05`, and between the ends of an interval."""
+_TIED = re.compile(r"(?<=[=<]) | (?=[=<] )|\xa0")
+"""Matches blanks where no line may end: in `p < .05`, and those within short brackets."""
 
 
 class _CompiledTemplates(FileSystemBytecodeCache):
@@ -76,7 +77,8 @@ def environment() -> Environment:
 
 def _unbroken(text: str) -> Markup:
     """The text with blanks where no line ends within a test or an interval."""
-    return Markup("&nbsp;").join(map(escape, _TIED.split(visible(text))))
+    tied = SHORT_BRACKETS.sub(lambda found: found[0].replace(" ", "\xa0"), visible(text))
+    return Markup("&nbsp;").join(map(escape, _TIED.split(tied)))
 
 
 def frame(name: str, *, charts: bool = False) -> dict[str, str]:

@@ -12,7 +12,7 @@ from lmdiag.files.reading import resource_path
 from lmdiag.report.grid import CellText
 from lmdiag.text import visible
 
-_NUMBER = re.compile(r"[\d .,()\[\]−+±*†↑↓●–<]*( [msp])?")
+_NUMBER = re.compile(r"[\d .,()\[\]−+±*≈↑↓●–<]*( [msp])?")
 """Matches cells of figures and tests, whose signs are not markup."""
 
 
