@@ -17,7 +17,7 @@
     const clear = list.querySelector("[data-clear]");
     items.forEach((item, i) => {
       item.dataset.order = i;
-      item.words = item.textContent.replace(/\s+/g, " ").toLowerCase();
+      item.words = `${item.id} ${item.textContent}`.replace(/\s+/g, " ").toLowerCase();
       item.name = item.dataset.setting === "none" ? item.id : item.id.slice(item.dataset.setting.length + 1);
     });
     list.querySelector(".controls").hidden = false;

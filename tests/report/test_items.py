@@ -39,7 +39,7 @@ def predicted(*holds):
 
 def outcome(is_good, values, predictions, sensitivity):
     rows = pd.DataFrame({
-        "item": "x", "good": pd.Series(is_good, dtype=object), "value": values, "surprisal": 2.0,
+        "item": "x", "good": pd.Series(is_good, dtype=object), "value": values, "response": 2.0,
     })  # fmt: skip
     scores = [pd.Series([score], ["x"], dtype=float) for score in sensitivity]
     (found,) = records(outcomes_of(rows, {"x": predictions}, *scores))

@@ -45,7 +45,7 @@ def others(tmp_path_factory):
         for item in items for word in ("pear", "fig", "fig", "bun", "bun"[: item % 3 + 1])
     )  # fmt: skip
     sentences = "".join(
-        f"{item},{a},{b},{a} {b},The {a} cook {item} near the {b} friend {a} {b} ate soup.\n"
+        f"{item},{a},{b},friend,The {a} cook {item} near the {b} friend {a} {b} ate soup.\n"
         for item in items for a in "xy" for b in "pq"
     )  # fmt: skip
     (root / "cloze.csv").write_text(f"item,context,response\n{responses}")
@@ -281,3 +281,23 @@ def test_marks_of_cloze_norms_are_connected_with_the_items(page, others):
     page.keyboard.press("Enter")
     page.wait_for_url(f"**#{name}")
     assert "p" in items.locator(".responses").first.locator("thead").inner_text()
+
+
+def test_sentences_with_a_critical_word_are_whole_and_sorted_by_its_surprisal(page, others):
+    items = items_of(opened(page, others["design"]), 0)
+    first = items.locator(".item").first
+    assert shown(items)[:5] == ["item 1"] * 4 + ["item 2"]  # and not the id of the row
+    marked = first.locator("td:has(mark)")
+    assert marked.locator("mark").inner_text() == "friend"
+    bits = float(marked.locator("small").inner_text())
+    assert float(first.locator(".verdict").inner_text().split()[0]) == pytest.approx(bits, abs=0.06)
+    assert first.locator("tbody tr:not(.sum)").count() == 12  # all words
+    items.locator("[data-filter=text]").fill("cook 3 near the q friend")
+    assert {*shown(items)} == {"item 3"}
+    items.locator("[data-filter=text]").fill("")
+    for order, reverse in (("-good", False), ("good", True)):
+        choose(items, "sort", order)
+        corners = items.locator(".item:visible .verdict").all_inner_texts()
+        bits = [float(text.split()[0]) for text in corners]
+        assert bits == sorted(bits, reverse=reverse)
+        assert bits[0] != bits[-1]

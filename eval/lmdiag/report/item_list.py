@@ -30,6 +30,7 @@ class ListedItem(NamedTuple):
 
     Attributes:
         id: of the item.
+        name: what readers call it, "" for its id.
         setting: in which it was asked.
         anchor: its id in the page.
         tags: break-down=level -> level in words.
@@ -45,6 +46,7 @@ class ListedItem(NamedTuple):
     """
 
     id: str
+    name: str
     setting: str
     anchor: str
     tags: Mapping[str, str]
@@ -86,7 +88,7 @@ def listed(
         rows = rows_of[name]
         expecting = next((row[0] for row in rows if row[0].expected), None)
         item = ListedItem(
-            id=name, setting=setting,
+            id=name, name=rows[0][0].item_name, setting=setting,
             anchor=visible(name if setting == NONE else f"{setting}:{name}"),
             tags=_tags(levels[name], diagnostic),
             good=outcome.good if outcome.is_compared else outcome.order,
@@ -217,11 +219,11 @@ _PREFERRED = {
 _WORDS = {
     "word": _ItemWords(
         "rows", {"right": "✓ good preferred", "narrow": "≈ by little"} | _PREFERRED,
-        "p(good) − p(bad)", "p(good), highest first", "p(word), highest first",
+        "p(good) − p(bad)", "p(good), highest first", "p(word)",
     ),
     "sentence": _ItemWords(
         "sentences", _PREFERRED, "bits by which good is preferred",
-        "surprisal of good, lowest first", "surprisal, lowest first",
+        "surprisal of good, lowest first", "surprisal",
     ),
     "choice": _ItemWords(
         "rows", _PREFERRED, "share of good − share of bad", "share of good, highest first", "",
@@ -263,13 +265,17 @@ def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
             listed_items += listed([perturbed], diagnostic, setting, chosen)
     table = data.items[0]
     words = _WORDS["prediction" if table.has_predictions else table.asks]
+    if table.has_critical_word:
+        words = words._replace(alone="surprisal of the critical word")
     is_compared = any(item.verdicts[0][0] != "plain" for item in listed_items)
     has_expected = any(item.place for item in listed_items)
+    first, last = ("lowest", "highest") if table.asks == "sentence" else ("highest", "lowest")
     orders = {
         "order": "order of the data",
         "difference": f"{words.difference}, lowest first" if is_compared else "",
         "-difference": f"{words.difference}, highest first" if is_compared else "",
-        "-good": words.good if is_compared else words.alone,
+        "-good": words.good if is_compared else words.alone and f"{words.alone}, {first} first",
+        "good": words.alone and f"{words.alone}, {last} first" if not is_compared else "",
         "place": "place of the expected word" if has_expected else "",
     }
     n_listed = sum(item.setting == NONE for item in listed_items)
@@ -277,6 +283,7 @@ def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
     return {
         "listed": listed_items,
         "asks": table.asks,
+        "has_critical_word": table.has_critical_word,
         "has_blanks": table.stimuli.asks_words,
         "total": len(table.outcomes),
         "of_sample": counted if n_listed < len(table.outcomes) else "",

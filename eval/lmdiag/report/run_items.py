@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pandas import DataFrame, Series
 
-from lmdiag.measures import fold_word
+from lmdiag.measures import critical_region, fold_word
 from lmdiag.measures.scores import number_text
 from lmdiag.report import numbers
 from lmdiag.report.labels import run_labels
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from lmdiag.results import Run
     from lmdiag.stimuli import Stimuli
 
-_SHOWN_OTHERWISE = ("accuracy", "sensitivity", "suite_accuracy", "surprisal", "rank")
+_SHOWN_OTHERWISE = (
+    "accuracy", "sensitivity", "suite_accuracy", "surprisal", "critical_surprisal", "rank",
+)  # fmt: skip
 """Measures of which the list of items shows what they are computed from."""
 
 MAX_LISTED = 600
@@ -51,7 +53,9 @@ class RunItems:
         asks: "word" for words at blanks, "choice" for options, "sentence" for whole sentences.
         rows: a row of the data each, those of an item together and its good one first; the index is
             the position in the data. Columns: `item` (id of what it belongs to), `id`, `context`,
-            `right_context`, `target` and `condition` of the data; `sentence` (with its blank);
+            `right_context`, `target` and `condition` of the data; `item_name` (what a reader calls
+            the item, "" for its id); `sentence` (with its blank); `response` (bits of the critical
+            word, without one `surprisal`);
             `good` (None where rows are not compared); `label` (good, bad, or the condition);
             `expected` (words); `surprisal` (bits), `probability`, `rank` and `n_tokens`; `value`
             (what rows are compared by: probability or share, of sentences -surprisal); `top` (most
@@ -61,7 +65,7 @@ class RunItems:
             `difference` (`good` minus the value of the most probable bad row; NaN where a value is
             unknown); `good_row` and `bad_row` (of these two, in `rows`); `prefers_good`, and
             `by_threshold` for the same by more than the threshold of the run (1, 0, or NaN where
-            not known); `surprisal` (of its first row); `predictions` of suites (formula, and
+            not known); `response` (of its first row); `predictions` of suites (formula, and
             whether it holds, None if unknown); `held` (share of the predictions that hold); `order`
             (where it stands between the worst and the best: `held`, `difference`, or the value of
             its row).
@@ -93,7 +97,13 @@ class RunItems:
         """Number of words or regions of all sentences."""
         if self.asks != "sentence":
             return 0
-        return sum(map(len, filter(None, self.stimuli.regions or self.predictions.words)))
+        regions = None if self.has_critical_word else self.stimuli.regions
+        return sum(map(len, filter(None, regions or self.predictions.words)))
+
+    @property
+    def has_critical_word(self) -> bool:
+        """Whether sentences have a critical word, whose surprisal is their response."""
+        return _has_critical_word(self.stimuli)
 
     def of_items(self, names: Collection[str]) -> RunItems:
         """Returns some of the items."""
@@ -108,16 +118,23 @@ class RunItems:
     def parts(self) -> DataFrame:
         """Returns the words of sentences, or their regions.
 
-        Columns: `row`, `start` (characters), `text`, `surprisal` (bits, NaN without a probability
-        and for an empty region), `name` (number and name of a region, "" of a word), and `shade` of
-        its cell, 0 to 8: a step is 2 bits of a word, or 4 bits of a region.
+        Sentences with a critical word have their words. Columns: `row`, `start` (characters),
+        `text`, `surprisal` (bits, NaN without a probability and for an empty region), `name`
+        (number and name of a region, "" of a word), `is_critical` (whether it begins in the
+        critical region), and `shade` of its cell, 0 to 8: a step is 2 bits of a word, or 4 bits of
+        a region.
         """
-        has_regions = self.stimuli.regions is not None
+        has_regions = self.stimuli.regions is not None and not self.has_critical_word
         per: Per = "region" if has_regions else "word"
         table = part_rows(self.stimuli, self.predictions, per, self.rows.index)
         names = table["number"].astype(str) + " " + table["name"]
         bits = table["surprisal"].fillna(0.0)
+        regions = [*map(critical_region, self.stimuli.regions or ())]
+        spans = [(x.get("start", -1), x.get("end", -1)) for x in regions]
+        places = zip(table["row"], table["start"], strict=True)
+        is_critical = [bool(spans) and spans[r][0] <= x < spans[r][1] for r, x in places]
         return table[["row", "start", "text", "surprisal"]].assign(
+            is_critical=is_critical,
             name=names.str.rstrip() if has_regions else "",
             shade=(bits / (4 if has_regions else 2)).clip(upper=8).astype(int),
         )
@@ -156,7 +173,7 @@ def verdict(outcome: Any, asks: str) -> tuple[str, str]:
     if outcome.predictions:
         return _verdict_on_predictions(outcome)
     if not outcome.is_compared:
-        bits = outcome.surprisal
+        bits = outcome.response
         digits = 1 if asks == "sentence" else 2
         return "plain", "unscorable" if bits is None else f"{bits:.{digits}f} bits"
     gap = outcome.difference
@@ -219,6 +236,9 @@ def _rows(
     columns = stimuli.columns()
     n = len(table)
     has_blanks = stimuli.asks_words
+    response = table["surprisal"]
+    if _has_critical_word(stimuli) and any(predictions.words or ()):
+        response = item_rows(stimuli, predictions, {}, "row")["surprisal"]
     texts = {name: columns.get(name, [""] * n) for name in ("right_context", "target", "condition")}
     expected = columns["expected"] if asks == "word" else [()] * n
     tops = [list[TopWord]()] * n
@@ -232,19 +252,46 @@ def _rows(
     return DataFrame(texts, table.index).assign(
         item=columns.get(item_column, columns["id"]),
         id=columns["id"],
+        item_name=_item_names(stimuli),
         context=columns["context" if has_blanks else "sentence"],
         sentence=_with_blanks(columns) if has_blanks else columns["sentence"],
         good=good,
         label=good.map({True: "good", False: "bad"}).fillna(conditions),
         expected=Series(expected, table.index, object),
         surprisal=table["surprisal"],
+        response=response,
         probability=table["probability"],
         rank=Series(predictions.rank if asks == "word" else None, table.index, object),
         n_tokens=Series(predictions.n_tokens if is_sentence else None, table.index, object),
-        value=-table["surprisal"] if is_sentence else table["probability"],
+        value=_values(table, response, good) if is_sentence else table["probability"],
         top=Series(tops, table.index, object),
         place=Series([place_of_expected(top) for top in tops], table.index, object),
     )
+
+
+def _values(table: DataFrame, response: Series[float], good: Series[Any]) -> Series[float]:
+    """What sentences are compared by, or ordered by: the higher, the less surprising.
+
+    Good and bad ones are compared as whole sentences, others are ordered by the response.
+    """
+    return -table["surprisal"] if good.notna().any() else -response
+
+
+def _has_critical_word(stimuli: Stimuli) -> bool:
+    return any(map(critical_region, (stimuli.regions or ())[:1]))
+
+
+def _item_names(stimuli: Stimuli) -> list[str]:
+    """What readers call the item of each row of own data with a design; "" for others."""
+    columns = stimuli.columns()
+    n = len(columns["id"])
+    is_named = "item" in columns and not (stimuli.diagnostic.has_regions or "good" in columns)
+    if not (is_named and stimuli.diagnostic.asks == "sentence"):
+        return [""] * n
+    within = stimuli.diagnostic.item_within
+    groups = columns[within] if within else [""] * n
+    names = zip(groups, columns["item"], strict=True)
+    return [f"{group} item {item}".strip() for group, item in names]
 
 
 def _with_blanks(columns: Columns) -> list[str]:
@@ -318,7 +365,7 @@ def outcomes_of(
     undefined = Series(math.nan, first.index)
     outcomes = DataFrame({
         "is_compared": first["good"].notna(),
-        "surprisal": first["surprisal"],
+        "response": first["response"],
         "good": good["value"].reindex(first.index),
         "difference": (good["value"] - bad["value"]).reindex(first.index),
         "good_row": good["row"].reindex(first.index),
