@@ -47,9 +47,7 @@ from lmdiag.models.server.replies import read_reply
 from lmdiag.models.tokens.framing import chat_prompt
 from lmdiag.report.run_report import Report
 from lmdiag.results import evaluation
-from lmdiag.results.item_scores import read_scores
 from lmdiag.results.predictions import read_external
-from lmdiag.results.score_checks import check_figures
 from lmdiag.runs.asking import ask
 from lmdiag.runs.journal import Journal
 from lmdiag.tables.table_files import TABLE_SUFFIXES, read_table
@@ -122,7 +120,6 @@ def write_valid(folder, demo_dir):
     write_set(folder, "NEG-1500-SIMP-GEN", 3).rename(folder / "neg1500_gen.txt")
     for task, suffix in (("own", ".jsonl"), ("pairs", ".jsonl"), ("suites", ".json")):
         make_run(folder / f"run-{task}", folder / f"{task}{suffix}")
-        shutil.copytree(folder / f"run-{task}", folder / f"run-{task}/unchanged")
     said = [(i, f"The {i} man saw the", word) for i in range(3) for word in ("dog", "cat", "dog ")]
     responses = pd.DataFrame(said, columns=["item", "context", "response"])
     responses.to_csv(folder / "cloze.csv", index=False)
@@ -286,12 +283,6 @@ def read_run(folder):
         page_of([run])
 
 
-def read_scores_of_run(file):
-    """Reads scores as a run with a digest of them would be opened."""
-    run = results.read_results(file.with_name("unchanged"))
-    check_figures(file, run, read_scores(file))
-
-
 def read_cloze(file):
     """Reads responses, as text and as a table that names its columns in another way."""
     stimuli.load(file, responses=True)
@@ -355,7 +346,6 @@ READERS = [
     ("own.csv", read_with_options, "", 1),
     *[("own.csv", read_pipe, "", 1)] * hasattr(os, "mkfifo"),
     ("cloze.csv", read_cloze, "", 2),
-    *((f"run-{task}/scores.parquet", read_scores_of_run, "", 3) for task in ("own", "suites")),
     ("own.jsonl", read_stimuli, "", 2),
     ("own.parquet", read_stimuli, "", 4),
     ("data/README.md", read_stimuli, "data", 2),

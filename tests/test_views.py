@@ -30,6 +30,7 @@ from lmdiag.report.item_list import item_list
 from lmdiag.report.run_report import Report
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import read_results
+from lmdiag.results.item_scores import without_curves
 from lmdiag.stats import point
 from lmdiag.types import BadInput
 
@@ -184,8 +185,8 @@ def check_figures(runs):
     scored = json.loads(printed("score", "--task", task, "--predictions", first.path, "--json"))
     compared = {(x.setting, x.measure): x for x in lmdiag.compare(first, second, measures="all")
                 if not x.by}  # fmt: skip
-    for (setting, shuffle), measures in first.scores[task].items():
-        for name, scores in measures.items() if shuffle == 0 else ():
+    for setting in results.tasks[task]:
+        for name, scores in without_curves(first.scores_of(task, setting)).items():
             shuffles = [first.scores_of(task, setting, n).get(name) for n in (0, 1)]
             values = [point(x.values, x.statistic) for x in shuffles if x]
             value = sum(values) / len(values)

@@ -46,7 +46,7 @@ def test_a_run_leaves_the_files_of_the_specification(command):
     assert "lmdiag:0.2|data:" in out
     folder = output / "bert" / "diagnostics-token-limit12"
     names = {path.name for path in folder.iterdir()} - {".lock"}
-    assert names == {"results.json", "predictions.parquet", "scores.parquet", "report.html"}
+    assert names == {"results.json", "predictions.parquet", "report.html"}
     document = results(folder)
     del document["sha256"]
     assert document["model"]["kind"] == "masked"

@@ -1,11 +1,8 @@
 """One table of scores: computed once, stored with the run, and the same in every view."""
 
-import json
-import shutil
 from collections import Counter
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from invented_runs import PERTURBED, json_lines, make_run
 from sentence_files import suite_of
@@ -14,7 +11,7 @@ from shown import page_of, plots_of
 import lmdiag
 from lmdiag import diagnostics, stimuli
 from lmdiag.report.run_report import Report
-from lmdiag.results import PREDICTIONS, RESULTS, SCORES, load_run, load_runs, read_results
+from lmdiag.results import load_run, load_runs
 from lmdiag.results.model_labels import model_labels
 from lmdiag.stats import point
 from lmdiag.stimuli import perturbations
@@ -26,29 +23,31 @@ def run_folder(tmp_path_factory, demo_dir):
     return make_run(tmp_path_factory.mktemp("scores") / "run", demo_dir, PERTURBED, unscorable=2)
 
 
-def test_figures_are_a_group_by_of_the_table_of_scores(run_folder):
-    table = pq.read_table(run_folder / SCORES).to_pandas()
-    assert {"task", "setting", "shuffle", "measure", "item", "value", "chance"} <= {*table}
-    by_shuffle = table.groupby(["task", "setting", "measure", "shuffle"], sort=False)
-    found = {}
-    for (task, setting, measure, _), rows in by_shuffle:
-        values = rows.dropna(subset="value")
-        pairs = values[["value", "covariate"]].dropna().to_numpy()
-        numbers = pairs if len(pairs) else values["value"].to_numpy()
-        value = point(numbers, rows["statistic"].iloc[0])
-        found.setdefault((task, setting, measure), []).append((value, len(values)))
-    expected = {
-        (key.task, key.setting, key.measure): (figure.value, figure.n)
-        for key, figure in read_results(run_folder).figures()
-        if not key.by and figure.n
+def test_figures_follow_from_the_scores(run_folder):
+    """Value and n of each figure, and means over shuffles."""
+    run = load_run(run_folder)
+    found = {
+        (task, setting, measure): [
+            (point(scores[measure].values, scores[measure].statistic), len(scores[measure].items))
+            for scores in run.shuffles_of(task, setting)
+        ]
+        for task, settings in run.results.tasks.items()
+        for setting in settings
+        for measure in run.scores_of(task, setting)
     }
-    assert expected.keys() == {key for key, of_runs in found.items() if of_runs[0][1]}
-    for key, (value, n) in expected.items():
-        assert np.mean([of_run[0] for of_run in found[key]]) == pytest.approx(value, abs=1e-15)
-        assert {of_run[1] for of_run in found[key]} == {n}
+    figures = {
+        (key.task, key.setting, key.measure): figure
+        for key, figure in run.results.figures()
+        if not key.by
+    }
+    assert figures.keys() == found.keys()
+    for key, figure in figures.items():
+        values = [value for value, n in found[key] if n]
+        assert figure.n == found[key][0][1]
+        assert [figure.value] == ([pytest.approx(np.mean(values), abs=1e-15)] if values else [None])
 
 
-def test_scores_and_perturbations_are_computed_once(tmp_path, demo_dir, monkeypatch):
+def test_scores_and_perturbations_are_computed_once(run_folder, monkeypatch):
     calls = Counter()
 
     def counted(name, function):
@@ -62,8 +61,7 @@ def test_scores_and_perturbations_are_computed_once(tmp_path, demo_dir, monkeypa
     monkeypatch.setattr(diagnostics.Diagnostic, "score", score)
     made = counted("perturbed", stimuli.Stimuli.with_contexts)
     monkeypatch.setattr(stimuli.Stimuli, "with_contexts", made)
-    folder = make_run(tmp_path / "run", demo_dir, PERTURBED)
-    run = load_run(folder)
+    run = load_run(run_folder)
     page_of([run])
     run.to_frame()
     lmdiag.analyse(run, task="cprag102")
@@ -73,23 +71,7 @@ def test_scores_and_perturbations_are_computed_once(tmp_path, demo_dir, monkeypa
         for key in perturbations.settings(task, PERTURBED.perturb, PERTURBED.shuffles)
     }
     assert calls["score"] == len(settings)
-    # once where the run is made, once where it is read back
-    assert calls["perturbed"] <= 2 * sum(name != "none" for _, (name, _) in settings)
-
-
-def test_a_run_without_scores_gets_them_when_it_is_opened(tmp_path, run_folder):
-    old = shutil.copytree(run_folder, tmp_path / "old")
-    (old / SCORES).unlink()
-    document = json.loads((old / RESULTS).read_text())
-    del document["files"][SCORES]  # as before there were any
-    (old / RESULTS).write_text(json.dumps(document))
-    first = load_run(old)
-    assert (old / SCORES).read_bytes() == (run_folder / SCORES).read_bytes()
-    assert [*first.results.figures()] == [*read_results(run_folder).figures()]
-    assert read_results(old).files.keys() == {PREDICTIONS, SCORES}
-    (old / SCORES).write_bytes(b"PAR1")
-    with pytest.raises(BadInput, match=r"scores\.parquet is not the file that this run wrote"):
-        load_run(old)
+    assert calls["perturbed"] <= sum(name != "none" for _, (name, _) in settings)
 
 
 def test_models_of_different_identity_are_not_averaged(tmp_path):

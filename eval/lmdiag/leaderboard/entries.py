@@ -13,7 +13,7 @@ from lmdiag.files.reading import is_folder, read_text, readable, real_path, user
 from lmdiag.hub.benchmark import leaderboard_figures
 from lmdiag.hub.publish import is_on_hub
 from lmdiag.hub.requests import MAX_CLAIM, REQUESTS, RunRequest, parse_request, request_of
-from lmdiag.results import PREDICTIONS, Figure, Results, Run, digests
+from lmdiag.results import Figure, Results, Run, digest_of_predictions
 from lmdiag.results.results import read_record
 from lmdiag.text import file_name
 from lmdiag.types import BadInput, ModelInfo
@@ -114,7 +114,7 @@ def merged(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
     groups: dict[tuple[str, str], list[RankedEntry]] = {}
     for row in sorted(rows, key=lambda row: (row.run.results.finished, row.key)):
         precision = f"{row.model.dtype} {row.model.quantization}"
-        groups.setdefault((precision, digests(row.run.path)[PREDICTIONS]), []).append(row)
+        groups.setdefault((precision, digest_of_predictions(row.run.path)), []).append(row)
     return [
         replace(entry, also=tuple(f"{row.name} · {row.detail}" for row in others))
         for entry, *others in groups.values()

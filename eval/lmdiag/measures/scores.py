@@ -205,13 +205,17 @@ class Trials:
         """
         names = ("target", "context", "right_context")[: 2 if self.left_only else 3]
         columns = [self.rows[n] for n in (names if "target" in self.rows else ("sentence",))]
-        pairs = [(column[row], column[other]) for column in columns]
+        # targets first: where they differ, perturbed contexts need not be made
+        pairs = ((column[row], column[other]) for column in columns)
         if all(a == b or fold_word(a, self.folds) == fold_word(b, self.folds) for a, b in pairs):
             return True
         if not self.has("log_prob"):
             return False
         is_same = is_tied(*self.log_prob[[row, other]])
-        return is_same and all(without_differences(a) == without_differences(b) for a, b in pairs)
+        return is_same and all(
+            without_differences(column[row]) == without_differences(column[other])
+            for column in columns
+        )
 
 
 class Contrasts:

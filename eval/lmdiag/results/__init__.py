@@ -1,4 +1,4 @@
-"""What is saved of a run: figures, predictions, per-item scores, and the directory of all."""
+"""What is saved of a run: predictions, the figures that follow from them, and their directory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from lmdiag.results.results import (
     PREDICTIONS,
     REPORT,
     RESULTS,
-    SCORES,
     DataInfo,
     Device,
     Figure,
@@ -24,7 +23,7 @@ from lmdiag.results.run import (
     Run,
     RunDirectory,
     Runs,
-    digests,
+    digest_of_predictions,
     failures,
     load_run,
     load_runs,
@@ -45,9 +44,9 @@ from lmdiag.results.signatures import (
 
 __all__ = [
     "CHANCE_LEGEND", "CHANCE_SIGNS", "HOW_TO_CONTINUE", "PREDICTIONS", "REPORT", "RESULTS",
-    "SCORES", "DataInfo", "Device", "Figure", "FigureKey", "Results", "Run", "RunDirectory",
-    "Runs", "SettingResults", "TaskData", "UnscoredWord", "cited_signature", "combine",
-    "digests", "failures", "identity", "load_run", "load_runs", "model_slug", "of_setting",
-    "protocol_slug", "read_results", "record_failure", "run_folder", "run_folders", "signature",
-    "unfinished_runs",
+    "DataInfo", "Device", "Figure", "FigureKey", "Results", "Run", "RunDirectory", "Runs",
+    "SettingResults", "TaskData", "UnscoredWord", "cited_signature", "combine",
+    "digest_of_predictions", "failures", "identity", "load_run", "load_runs", "model_slug",
+    "of_setting", "protocol_slug", "read_results", "record_failure", "run_folder", "run_folders",
+    "signature", "unfinished_runs",
 ]  # fmt: skip

@@ -329,13 +329,15 @@ class Measures(Presentable, dict[str, Figure]):
         self.protocol = protocol
         self.folds = folds
         self.name = model_label(model)
+        task = stimuli.task
+        setting = predictions.perturbation, predictions.run
         self.scores = item_scores(stimuli, predictions, protocol, folds, kind)
-        scores = [self.scores]
-        found = evaluate(stimuli, [predictions], protocol, folds, kind, scores)
+        found = evaluate(stimuli, [predictions], protocol, folds, kind, [self.scores])
         super().__init__(found.measures)
         self.results = of_setting(stimuli, predictions.perturbation, found, model)
-        computed = {stimuli.task: {(predictions.perturbation, predictions.run): self.scores}}
-        self.run = Run(Path(), self.results, {stimuli.task: stimuli}, computed=computed)
+        made = {task: {setting: predictions}}
+        self.run = Run(Path(), self.results, {task: stimuli}, made=made)
+        self.run.scores[task, *setting] = self.scores  # of these folds, not of the model's
         self.signature = found.signature
         self.unscorable = found.unscorable
         self.not_computed = found.not_computed

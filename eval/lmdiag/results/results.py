@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 RESULTS = "results.json"
 PREDICTIONS = "predictions.parquet"
-SCORES = "scores.parquet"
 REPORT = "report.html"
 """Files of a run."""
 

@@ -8,7 +8,7 @@ import math
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,12 +20,9 @@ from lmdiag.presentable import Presentable
 from lmdiag.results.figures import figures
 from lmdiag.results.item_scores import (
     MeasureScores,
-    ScoreTable,
     item_scores,
     mean_scores,
-    read_scores,
     without_curves,
-    write_scores,
 )
 from lmdiag.results.model_labels import model_label, model_labels, weights_text
 from lmdiag.results.predictions import SettingKey, read_run
@@ -33,14 +30,12 @@ from lmdiag.results.results import (
     PREDICTIONS,
     REPORT,
     RESULTS,
-    SCORES,
     DataInfo,
     Results,
     advice_to_overwrite,
     read_record,
     with_digest,
 )
-from lmdiag.results.score_checks import check_figures
 from lmdiag.results.signatures import combine, signature
 from lmdiag.stimuli.perturbations import NONE, is_shuffled, perturb
 from lmdiag.text import first_few
@@ -60,6 +55,9 @@ HOW_TO_CONTINUE = "repeat the command that began it, without --overwrite; saved 
 
 FAILED = "failed.txt"
 """In the folder of a model: why its run failed, in a command of several models."""
+
+SCORES_OF_EARLIER_VERSIONS = "scores.parquet"
+"""In run directories of versions that stored the scores, which nothing reads any more."""
 
 LOCK = ".lock"
 """Held while a run is under way."""
@@ -94,7 +92,7 @@ class RunDirectory:
         self._lock.enter_context(writing.take_lock(self.path / LOCK, busy))
         writing.clear_drafts(self.path)
         if overwrite:
-            self._remove(RESULTS, IDENTITY, PREDICTIONS, SCORES, REPORT)
+            self._remove(RESULTS, IDENTITY, PREDICTIONS, REPORT, SCORES_OF_EARLIER_VERSIONS)
         results = _read(self.path) if (self.path / RESULTS).exists() else None
         self._refuse_other(identity, results.identity if results else self._begun())
         if results and (self.path / PREDICTIONS).exists():
@@ -115,10 +113,10 @@ class RunDirectory:
                     raise BadInput(f"{file}: expected an object, not {type(owner).__name__}")
             return owner
         if others := {path.name for path in self.path.iterdir()} - {LOCK, f"{LOCK}.soft"}:
-            is_run = others <= {PREDICTIONS, SCORES, REPORT, self.journal.name}
+            of_runs = {PREDICTIONS, REPORT, self.journal.name, SCORES_OF_EARLIER_VERSIONS}
             raise BadInput(
                 f"{self.path} is not empty and is not a run directory: choose another --output"
-                + (f", or --overwrite it (it has no {RESULTS})" if is_run else "")
+                + (f", or --overwrite it (it has no {RESULTS})" if others <= of_runs else "")
             )
         return None
 
@@ -140,7 +138,7 @@ class RunDirectory:
     def finish(self, results: Results) -> None:
         """Writes results.json, the mark of a finished run, and removes what only resuming needs."""
         writing.write_atomically(self.path / RESULTS, with_digest(results.to_json()))
-        self._remove(IDENTITY)
+        self._remove(IDENTITY, SCORES_OF_EARLIER_VERSIONS)
 
     def close(self) -> None:
         """Releases the directory."""
@@ -153,43 +151,24 @@ class RunDirectory:
             (self.path / name).unlink(missing_ok=True)
 
 
-def digests(path: Path, names: Iterable[str] = (PREDICTIONS, SCORES)) -> dict[str, str]:
-    """Returns name -> SHA-256 of the files that the figures of a run are computed from."""
-    sums = {}
-    for file in (path / name for name in names):
-        with reading.opened(file) as content:
-            sums[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
-    return sums
+def digest_of_predictions(path: Path) -> str:
+    """Returns the SHA-256 of the predictions of a run directory."""
+    with reading.opened(path / PREDICTIONS) as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def check_files(path: Path, results: Results) -> ScoreTable | None:
-    """Checks that results were computed from the files beside them, and returns their scores.
+def check_files(path: Path, results: Results) -> None:
+    """Checks that the predictions of a run directory are those that were written with the results.
 
-    The digests tell whether the files were changed, `check_figures` whether the scores give the
-    figures: anybody can write a digest. Scores that are not there (in runs of earlier versions) are
-    None; `Run.scores` makes them anew. `BadInput` if a file is another.
+    `BadInput` if they are missing or have another digest.
     """
     if not (path / PREDICTIONS).exists():
         raise BadInput(f"{path / PREDICTIONS} is missing: run again to make it")
-    has_scores = _has_scores(path, results)
-    names = [PREDICTIONS, *[SCORES] * has_scores]
-    for name, digest in digests(path, names).items():
-        if results.files.get(name) != digest:
-            raise BadInput(
-                f"{path / name} is not the file that this run wrote (its SHA-256 differs from "
-                "the one in results.json): run again with --overwrite"
-            )
-    if not has_scores:
-        return None
-    with advice_to_overwrite():
-        table = read_scores(path / SCORES)
-        check_figures(path / SCORES, results, table)
-    return table
-
-
-def _has_scores(path: Path, results: Results) -> bool:
-    """Whether a run directory has the scores that were written with the results."""
-    return SCORES in results.files and (path / SCORES).exists()
+    if results.files.get(PREDICTIONS) != digest_of_predictions(path):
+        raise BadInput(
+            f"{path / PREDICTIONS} is not the file that this run wrote (its SHA-256 differs from "
+            "the one in results.json): run again with --overwrite"
+        )
 
 
 def run_folders(paths: Iterable[Path]) -> list[Path]:
@@ -242,12 +221,7 @@ def failures(paths: Iterable[Path]) -> list[str]:
 
 
 def read_results(path: Path) -> Results:
-    """Returns the results of a run directory; see `_opened`."""
-    return _opened(path)[0]
-
-
-def _opened(path: Path) -> tuple[Results, ScoreTable | None]:
-    """The results of a run directory, and its scores if it has them: the one way to open it.
+    """Returns the results of a run directory.
 
     `BadInput` if there are none, they are damaged (see `read_record`), or were not computed from
     the predictions beside them.
@@ -265,7 +239,8 @@ def _opened(path: Path) -> tuple[Results, ScoreTable | None]:
             )
         raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
     results = _read(path)
-    return results, check_files(path, results)
+    check_files(path, results)
+    return results
 
 
 def _read(path: Path) -> Results:
@@ -286,21 +261,23 @@ class Run(Presentable):
         results: its figures and facts.
         stimuli: task -> its rows, unperturbed.
         parts: runs on different tasks that this one joins; see `joined_runs`.
-        computed: its scores, where they are not in a file.
-        stored: its scores, where they were read from the file already.
+        made: its predictions, where they are not in a file of the run directory.
+        scores: (task, perturbation, shuffle) -> the scores that were computed so far.
     """
 
     path: Path
     results: Results
     stimuli: dict[str, Stimuli]
     parts: Sequence[Run] = ()
-    computed: ScoreTable | None = None
-    stored: ScoreTable | None = None
-    _means: dict[tuple[str, str], MeasureScores] = field(default_factory=dict, init=False)
+    made: Mapping[str, Mapping[SettingKey, Predictions]] | None = None
+    scores: dict[tuple[str, str, int], MeasureScores] = field(default_factory=dict)
+    _means: dict[tuple[str, str], MeasureScores] = field(default_factory=dict)
 
     @cached_property
-    def predictions(self) -> dict[str, dict[SettingKey, Predictions]]:
+    def predictions(self) -> Mapping[str, Mapping[SettingKey, Predictions]]:
         """Task -> (perturbation, run) -> its predictions, in the order of the stimuli."""
+        if self.made is not None:
+            return self.made
         if self.parts:
             return {task: rows for part in self.parts for task, rows in part.predictions.items()}
         protocol = self.results.protocol
@@ -318,35 +295,6 @@ class Run(Presentable):
             for task, parts in predictions.items()
         }
 
-    @cached_property
-    def scores(self) -> ScoreTable:
-        """Task -> (perturbation, shuffle) -> measure -> its per-item scores.
-
-        Where there is no `scores.parquet` they are computed, and written unless the folder cannot
-        be written.
-        """
-        known = self.stored if self.computed is None else self.computed
-        if known is not None:
-            return known
-        if self.parts:
-            return {task: table for part in self.parts for task, table in part.scores.items()}
-        results = self.results
-        if _has_scores(self.path, results):
-            return read_scores(self.path / SCORES)
-        how = results.protocol, results.model.word_folds, results.model.kind
-        table = {
-            task: {
-                key: without_curves(item_scores(self.stimuli[task], part, *how))
-                for key, part in settings.items()
-            }
-            for task, settings in self.predictions.items()
-        }
-        with suppress(OSError):
-            write_scores(self.path / SCORES, table)
-            recorded = replace(results, files=digests(self.path))
-            writing.write_atomically(self.path / RESULTS, with_digest(recorded.to_json()))
-        return table
-
     @property
     def contents(self) -> dict[str, str]:
         """Task -> what its rows are under any name of the task; see `Stimuli.content`."""
@@ -359,14 +307,35 @@ class Run(Presentable):
         return rows if setting == NONE else perturb(rows, setting, shuffle, seed)
 
     def scores_of(self, task: str, setting: str = NONE, shuffle: int = 0) -> MeasureScores:
-        """Returns measure -> its per-item scores in a setting; {} where there are none."""
-        return self.scores.get(task, {}).get((setting, shuffle), {})
+        """Returns measure -> its per-item scores in a setting; {} where there are none.
+
+        They are computed when they are first asked for, and kept.
+        """
+        key = task, setting, shuffle
+        if key not in self.scores:
+            owner = next((part for part in self.parts if task in part.stimuli), None)
+            self.scores[key] = owner.scores_of(*key) if owner else self._computed_scores(*key)
+        return self.scores[key]
+
+    def _computed_scores(self, task: str, setting: str, shuffle: int) -> MeasureScores:
+        """The scores of a setting, computed from its predictions; {} where there are none."""
+        part = self.predictions.get(task, {}).get((setting, shuffle))
+        model = self.results.model
+        how = self.results.protocol, model.word_folds, model.kind
+        return item_scores(self.stimuli[task], part, *how) if part else {}
+
+    def shuffles_of(self, task: str, setting: str) -> list[MeasureScores]:
+        """Returns the scores of each shuffle of a setting, of one that is not shuffled a single."""
+        settings = self.predictions.get(task, {})
+        return [self.scores_of(task, *key) for key in sorted(settings) if key[0] == setting]
 
     def mean_scores(self, task: str, setting: str = NONE) -> MeasureScores:
-        """Returns measure -> its per-item scores in a setting, means over its shuffles."""
+        """Returns measure -> its per-item scores in a setting, means over its shuffles.
+
+        The points of curves over cut-offs, as `ew@top=0.1`, are left out.
+        """
         if (task, setting) not in self._means:
-            settings = self.scores.get(task, {})
-            shuffles = [settings[key] for key in sorted(settings) if key[0] == setting]
+            shuffles = [without_curves(scores) for scores in self.shuffles_of(task, setting)]
             self._means[task, setting] = mean_scores(shuffles)
         return self._means[task, setting]
 
@@ -413,7 +382,7 @@ class Run(Presentable):
 
 
 def load_run(path: str | Path, data: str | None = None) -> Run:
-    """Reads a finished run and the data it was made on; writes its scores if it has none.
+    """Reads a finished run and the data it was made on.
 
     Args:
         path: run directory, or a folder with a single one.
@@ -443,7 +412,7 @@ def _loaded(path: str | Path, data: str | None, read: dict[str, Stimuli]) -> Run
 
     folders = run_folders([Path(path)])
     path = folders[0] if len(folders) == 1 else Path(path)
-    results, scores = _opened(path)
+    results = read_results(path)
     protocol = results.protocol
     source = data or results.data.source
     if data is None:  # a folder of runs may have the name of the data: it is passed over
@@ -465,9 +434,7 @@ def _loaded(path: str | Path, data: str | None, read: dict[str, Stimuli]) -> Run
                 f"{source} is not the data {path} was made on: its {task} has fingerprint "
                 f"{other}; name the right one by --data"
             )
-    run = Run(path, results, loaded, stored=scores)
-    _ = run.scores
-    return run
+    return Run(path, results, loaded)
 
 
 # ---- runs on different tasks as one --------------------------------------------------------------

@@ -22,8 +22,7 @@ from lmdiag.asking.rules import effective
 from lmdiag.files.secrets import without_secrets
 from lmdiag.options import Running
 from lmdiag.results import Results, Run, evaluation
-from lmdiag.results.item_scores import MeasureScores, item_scores, write_scores
-from lmdiag.results.predictions import SettingKey, read_run, write
+from lmdiag.results.predictions import read_run, write
 from lmdiag.runs.asking import (
     control_warning,
     predict,
@@ -266,25 +265,20 @@ def save(
     n_processes: int,
     seconds: Mapping[str, float],
 ) -> Results:
-    """Writes predictions, one per setting, and their scores as they read back; returns results."""
+    """Writes predictions, one per setting; returns the results that follow from the file."""
     info = model.info
     fingerprint = inputs.fingerprint
     how = inputs.protocol, info.word_folds, info.kind
     write(path / results.PREDICTIONS, predictions)
     read_back = read_run(path / results.PREDICTIONS, inputs.stimuli)
     data = {}
-    scores: dict[str, dict[SettingKey, MeasureScores]] = {}
     tasks: dict[str, dict[str, results.SettingResults]] = {}
     for task, rows in inputs.stimuli.items():
         data[task] = results.TaskData(rows.fingerprint, len(rows), rows.form)
-        scores[task] = {key: item_scores(rows, part, *how) for key, part in read_back[task].items()}
         tasks[task] = {}
         for setting in dict.fromkeys(name for name, _ in read_back[task]):
-            shuffles = [key for key in read_back[task] if key[0] == setting]
-            of_shuffles = [read_back[task][key] for key in shuffles]
-            shuffle_scores = [scores[task][key] for key in shuffles]
-            tasks[task][setting] = evaluation.evaluate(rows, of_shuffles, *how, shuffle_scores)
-    write_scores(path / results.SCORES, scores)
+            shuffles = [part for (name, _), part in read_back[task].items() if name == setting]
+            tasks[task][setting] = evaluation.evaluate(rows, shuffles, *how)
     stimuli = next(iter(inputs.stimuli.values()))
     return Results(
         signature=results.signature(inputs.protocol, fingerprint, asks_words=inputs.asks == "word"),
@@ -299,5 +293,5 @@ def save(
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         n_contexts=n_contexts,
         tasks=tasks,
-        files=results.digests(path),
+        files={results.PREDICTIONS: results.digest_of_predictions(path)},
     )

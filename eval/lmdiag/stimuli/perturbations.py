@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from lmdiag import diagnostics
 from lmdiag.text import suggest
@@ -72,17 +72,49 @@ def perturb(stimuli: Stimuli, name: str, run: int, seed: int) -> Stimuli:
         BadInput: an unknown perturbation, one of another task, or a row without the words that are
             to be replaced.
     """
-    perturbation = diagnostics.get(stimuli.task).perturbation(name)
-    if perturbation is None:
-        chosen([name], [stimuli.task])  # refuses all names but `none` and `all`
-        raise BadInput(f"{name} is not one perturbation: choose from {', '.join(names())}")
-    key = (name, run, seed) if perturbation.shuffled else (name, 0, 0)
-    if key in stimuli.perturbed:
-        return stimuli.perturbed[key]
-    columns = stimuli.columns()
-    for column in perturbation.needs:
-        if column not in columns:
-            raise BadInput(f"{stimuli.source}: the perturbation {name} needs the column {column}")
-    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    changed = stimuli.with_contexts([perturbation.change(row, run, seed) for row in rows])
-    return stimuli.perturbed.setdefault(key, changed)
+    contexts = PerturbedContexts(stimuli, name, run, seed)
+    if contexts.key not in stimuli.perturbed:
+        stimuli.perturbed[contexts.key] = stimuli.with_contexts([*contexts])
+    return stimuli.perturbed[contexts.key]
+
+
+class PerturbedContexts(Sequence[str]):
+    """The contexts of rows in a setting, each made when it is read.
+
+    To score a shuffled setting hardly any is read, and making all takes longer than scoring.
+
+    Args:
+        stimuli, name, run, seed: see `perturb`, which raises the same errors.
+
+    Attributes:
+        key: of the setting in `Stimuli.perturbed`.
+    """
+
+    def __init__(self, stimuli: Stimuli, name: str, run: int, seed: int) -> None:
+        perturbation = diagnostics.get(stimuli.task).perturbation(name)
+        if perturbation is None:
+            chosen([name], [stimuli.task])  # refuses all names but `none` and `all`
+            raise BadInput(f"{name} is not one perturbation: choose from {', '.join(names())}")
+        self._columns = stimuli.columns()
+        for column in perturbation.needs:
+            if column not in self._columns:
+                needs = f"the perturbation {name} needs the column {column}"
+                raise BadInput(f"{stimuli.source}: {needs}")
+        self.key = (name, run, seed) if perturbation.shuffled else (name, 0, 0)
+        self._change = perturbation.change
+        self._setting = run, seed
+
+    def __len__(self) -> int:
+        return len(self._columns["id"])
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        if isinstance(row, slice):
+            return [self[i] for i in range(len(self))[row]]
+        stimulus = {name: values[row] for name, values in self._columns.items()}
+        return self._change(stimulus, *self._setting)

@@ -429,7 +429,7 @@ def refuse_different(runs: Sequence[Run], across: Sequence[str] = ()) -> None:
 
 def _name_of(run: Run, number: int) -> str:
     """What messages call a run, or the measures that were given in this place."""
-    is_file = run.computed is None
+    is_file = run.made is None
     return str(run.path) if is_file else f"number {number} ({model_label(run.results.model)})"
 
 

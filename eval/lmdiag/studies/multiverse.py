@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from lmdiag.asking.protocol import KNOBS
 from lmdiag.files.reading import has_file
 from lmdiag.presentable import Presentable
-from lmdiag.results import SCORES, Figure, FigureKey, Run, load_run, read_results
+from lmdiag.results import Figure, FigureKey, Run, load_runs
 from lmdiag.results.results import read_record
 from lmdiag.studies.comparison import ALPHA, Comparison, compare_pairs, scored_pair
 from lmdiag.types import BadInput, Kind
@@ -110,10 +110,8 @@ class Multiverse(Presentable):
 
     @cached_property
     def runs(self) -> list[Run]:
-        """The run of each member, without its rows, which are not needed where it has scores."""
-        folders = [self.path / member.path for member in self.members]
-        runs = [Run(folder, read_results(folder), {}) for folder in folders]
-        return [run if SCORES in run.results.files else load_run(run.path) for run in runs]
+        """The run of each member."""
+        return load_runs(self.path / member.path for member in self.members)
 
     def numbers_of(self, model: str) -> list[int]:
         """Returns the numbers of the members of a model, that of the default protocol first."""

@@ -150,7 +150,7 @@ def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
 def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """The measures in each shuffle, with mean and standard deviation, a chart per run."""
     for i, run in enumerate(data.runs):
-        times = Counter(setting for setting, _ in run.scores.get(data.task, {}))
+        times = Counter(setting for setting, _ in run.predictions.get(data.task, {}))
         asked = [x for x in data.diagnostic.perturbations if x.shuffled and x.name in times]
         if not asked:
             continue
@@ -166,12 +166,11 @@ def _rows_of_shuffles(data: TaskRuns, chart: Chart, i: int, setting: Perturbatio
     table = table[table["run"] == i]
     means = table[table["setting"] == setting.name]
     plain = table[table["setting"] == setting.unshuffled]
-    scores = data.runs[i].scores.get(data.task, {}).items()
+    shuffles = data.runs[i].shuffles_of(data.task, setting.name)
     values = [
-        {"label": row.label, "value": float(scores_of_shuffle[row.measure].values.mean())}
+        {"label": row.label, "value": float(scores[row.measure].values.mean())}
         for row in means.itertuples()
-        for (name, _), scores_of_shuffle in scores
-        if name == setting.name
+        for scores in shuffles
     ]
     counts = pd.DataFrame(values).value_counts().rename("shuffles").reset_index()
     rows = pd.concat([
