@@ -143,6 +143,8 @@ def test_names_stay_readable_and_differ(tmp_path, monkeypatch):
         (("Con", None), "_Con"),  # a device on Windows, as is nul.txt
         (("me/model", None, "nul.txt"), "_nul.txt"),
         (("con/sole", None), "con--sole"),
+        (("frequency:en", None), "frequency--en"),
+        ((f"ngram:{tmp_path}/news.arpa", None), "ngram--news.arpa"),
         ((str(tmp_path / "runs/a/step1000"), None), "a--step1000"),
     ):
         assert model_slug(*names) == folder

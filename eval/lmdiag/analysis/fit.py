@@ -10,17 +10,22 @@ from typing import Any, Literal
 
 import numpy as np
 from pandas import DataFrame, Series
+from pandas.api.types import is_numeric_dtype
 from pydantic_core import to_jsonable_python
 
 from lmdiag import __version__, stats
 from lmdiag.analysis.human import HumanTable, SurprisalSource
 from lmdiag.analysis.linear import LinearFit, nested_test
 from lmdiag.analysis.procedures import SURPRISAL
-from lmdiag.analysis.regression import evaluated, fit_formula, is_mixed, sides
+from lmdiag.analysis.regression import evaluated, fit_formula, is_mixed, names_in, sides
 from lmdiag.analysis.selection import Selection
 from lmdiag.presentable import Presentable
+from lmdiag.results.model_labels import NO_CONTEXT
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
+
+_SAME = 1e-10
+"""Share of the variance of a surprisal that a control leaves where the two are the same."""
 
 
 @dataclass(frozen=True)
@@ -146,13 +151,18 @@ class HumanFit(Presentable):
 
 
 def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> HumanFit:
-    """Fits the response with and without each model's surprisals, on the same rows."""
+    """Fits the response with and without each model's surprisals, on the same rows.
+
+    Word frequencies stand after all models.
+    """
+    sources = sorted(sources, key=lambda source: source.name.startswith(NO_CONTEXT))
     names = [source.name for source in sources]
     if doubled := [name for name in names if names.count(name) > 1]:
         raise BadInput(f"two sets of surprisals are called {doubled[0]}: rename one")
     full, baseline = table.procedure.formulas()
     regressions = table.procedure.regressions()
     selections, without = _with_rows([Selection(table, source) for source in sources])
+    selections, same = _beyond_controls(selections, names_in(baseline)[1:])
     common = np.logical_and.reduce([selection.kept for selection in selections])
     for selection in selections:
         selection.leave_out("no surprisal of another model", ~common)
@@ -166,7 +176,7 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
     n_alone = len(regressions) // 2  # before the one with all predictors, and after it
     compared = DataFrame() if is_mixed(full) else _compared(fits[n_alone :: len(regressions)])
     selection_notes = (note for rows in selections for note in rows.notes.values())
-    notes = dict.fromkeys([*without, *table.notes, *selection_notes, *_layer_notes(fits)])
+    notes = dict.fromkeys([*without, *same, *table.notes, *selection_notes, *_layer_notes(fits)])
     version = ".".join(__version__.split(".")[:2])
     signature = f"lmdiag:{version}|human:{table.fingerprint()}|full:{full}|baseline:{baseline}|"
     signature += table.procedure.signature()
@@ -179,6 +189,42 @@ def _with_rows(selections: Sequence[Selection]) -> tuple[list[Selection], list[s
     if len(lines) == len(selections):
         raise BadInput("; ".join(lines))
     return [selection for selection in selections if selection.kept.any()], lines
+
+
+def _beyond_controls(
+    selections: Sequence[Selection], controls: Sequence[str]
+) -> tuple[list[Selection], list[str]]:
+    """The selections whose surprisal is no control of the baseline, and a line for each other one.
+
+    Word frequencies as a model are the control `log_frequency` with the other sign. `BadInput` if
+    all are controls.
+    """
+    rest = []
+    lines = []
+    for selection in selections:
+        if control := _same_control(selection, controls):
+            lines.append(
+                f"{selection.source.name}: its surprisal and the control {control} of the baseline "
+                "are the same but for sign and unit, so that it adds nothing: name other controls "
+                "(--controls) to see its gain"
+            )
+        else:
+            rest.append(selection)
+    if not rest:
+        raise BadInput("; ".join(lines))
+    return rest, lines
+
+
+def _same_control(selection: Selection, controls: Sequence[str]) -> str:
+    """The control that determines the surprisal of a row; "" if none does."""
+    rows = selection.rows()
+    for name in controls if SURPRISAL in rows else ():
+        pair = rows[[SURPRISAL, name]]
+        if name != SURPRISAL and all(is_numeric_dtype(x) and np.ptp(x) for _, x in pair.items()):
+            r = np.corrcoef(pair.to_numpy(float).T)[0, 1]
+            if 1 - r**2 < _SAME:
+                return name
+    return ""
 
 
 def _no_row(selection: Selection) -> str:

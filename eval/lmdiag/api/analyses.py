@@ -31,7 +31,7 @@ from lmdiag.options import (
 from lmdiag.results import Run, load_run
 from lmdiag.results.evaluation import Measures
 from lmdiag.results.item_rows import Per, items_of_predictions
-from lmdiag.results.model_labels import model_labels
+from lmdiag.results.model_labels import model_labels, needs_no_context
 from lmdiag.results.without_figures import without_any_figure
 from lmdiag.runs.surprisals import (
     ask_about_words,
@@ -203,6 +203,7 @@ def analyse(
         x if isinstance(x, DataFrame | Predictions | Run) or is_table_file(x) else load_run(x)
         for x in sources
     ]
+    parts.sort(key=lambda part: isinstance(part, Run) and needs_no_context(part.results.model))
     runs = [part for part in parts if isinstance(part, Run)]
     given: dict[str, Any] = {
         "conditions": as_names(conditions), "item": as_names(item), "region": str(region),

@@ -110,7 +110,9 @@ def _sentence_facts(results: Results) -> dict[str, str]:
     """What the probability of a sentence is."""
     model = results.model
     protocol = results.protocol
-    if model.kind in ("masked", "mntp"):
+    if model.counts_words:
+        scored = _counted(model)
+    elif model.kind in ("masked", "mntp"):
         scored = "pseudo-log-likelihood of each word: each of its tokens is masked in turn"
         if protocol.pll == "within-word":
             scored += ", together with the later tokens of the word"
@@ -142,6 +144,8 @@ def _blank_facts(results: Results) -> dict[str, str]:
     scored += "; read one place before the mask" if model.kind == "mntp" else ""
     if model.kind == "causal" and (model.bos or not model.server):
         scored += f"; {_bos(model.bos)}"
+    if model.counts_words:
+        scored = _counted(model)
     rule = match_rule(model.word_folds)
     rule += ", as the tokenizer reads them" if model.word_folds else ""
     declared = [x for task in results.tasks for x in results.diagnostic(task).perturbations]
@@ -157,6 +161,13 @@ def _blank_facts(results: Results) -> dict[str, str]:
         "Sensitivity": f"threshold {protocol.threshold:g} on differences of probabilities",
         "Perturbations": names,
     }
+
+
+def _counted(model: ModelInfo) -> str:
+    """What the probability of a word is of a model of word counts."""
+    if needs_no_context(model):
+        return "of the word among the words of the language, whatever the context"
+    return "of the word after the words before it in the text, with <s> at its beginning"
 
 
 def _framing(protocol: Protocol) -> dict[str, str]:

@@ -64,9 +64,11 @@ def distinct_names(ids: Iterable[str]) -> dict[str, str]:
 
 
 def _last_parts(model_id: str, n: int) -> str:
-    family, _, language = model_id.partition(":")
+    family, _, source = model_id.partition(":")
     if family == "frequency":
-        return NO_CONTEXT if n == 1 else f"{NO_CONTEXT} ({language})"
+        return NO_CONTEXT if n == 1 else f"{NO_CONTEXT} ({source})"
+    if family == "ngram":
+        model_id = source
     return "/".join(_parts(model_id)[-n:]) or model_id
 
 

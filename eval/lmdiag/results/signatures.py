@@ -86,6 +86,9 @@ def model_slug(model_id: str, revision: str | None, name: str | None = None) -> 
     `org/name` becomes org--name, and so does a relative path of a local folder. Of an absolute path
     it is the last name, with the folder above it where the last name is only a training step.
     """
+    family, _, file = model_id.partition(":")
+    if family == "ngram" and Path(user_path(file)).is_absolute():
+        model_id = f"{family}:{Path(file).name}"
     text = name or model_id
     folder = user_path(model_id)
     if name is None and is_folder(folder):

@@ -30,7 +30,7 @@ from lmdiag.measures import (
 from lmdiag.presentable import Presentable
 from lmdiag.results import Figure, Run
 from lmdiag.results.figures import figures
-from lmdiag.results.model_labels import model_labels
+from lmdiag.results.model_labels import model_labels, needs_no_context
 from lmdiag.stimuli.designs.shown import first_rows
 from lmdiag.stimuli.perturbations import NONE
 from lmdiag.studies.comparison import Comparisons, compare_runs, unlike_first
@@ -46,7 +46,7 @@ class ClozeNorms(Presentable):
     """Runs of models on the words that people gave.
 
     Attributes:
-        runs: the first is the one that the others are compared with.
+        runs: the first is the one that the others are compared with; word frequencies are last.
         across: keys of `KNOBS` in which they may differ.
     """
 
@@ -57,6 +57,8 @@ class ClozeNorms(Presentable):
         for run in self.runs:
             if [rows.form for rows in run.stimuli.values()] != ["cloze"]:
                 raise BadInput(f"{run.path} is not a run of people's responses")
+        in_order = sorted(self.runs, key=lambda run: needs_no_context(run.results.model))
+        object.__setattr__(self, "runs", in_order)
 
     def __repr__(self) -> str:
         return f"<ClozeNorms of {self.name} by {', '.join(self.models)}>"
@@ -190,7 +192,8 @@ class ClozeNorms(Presentable):
         for model, run in zip(self.models, self.runs, strict=True):
             info = run.results.model
             folds = response_folds(rows.columns()["target"], info.word_folds)
-            lines.append(f"{model}: {info.kind}, unit {run.results.protocol.unit}, {info.dtype}")
+            asked = info.kind, f"unit {run.results.protocol.unit}", info.dtype
+            lines.append(f"{model}: {info.architecture if info.counts_words else ', '.join(asked)}")
             lines.append(f"{model}: words are compared {match_rule(folds)}")
         return [*lines, *_left_out(self.words, self.items)]
 

@@ -150,7 +150,7 @@ class NgramModel(WordModel):
         core = text[first:last]
         known = self._known(core)
         if not known:
-            what = "counted as <unk>" if self.has_unknown else "without a probability (no <unk>)"
+            what = "counted as <unk>" if self.has_unknown else "without a probability"
             self.note(f"not in the file, and {what}", core)
         yield known or "<unk>"
         yield from self._marks(text[last:])
@@ -161,7 +161,7 @@ class NgramModel(WordModel):
             if mark in self.numbers:
                 yield mark
             else:
-                self.note("punctuation that the file does not have, and left out", mark)
+                self.note("punctuation that is not in the file, and left out", mark)
 
     def _known(self, word: str) -> str:
         """The word as the vocabulary has it: as it is, else in lower case; "" if it does not."""

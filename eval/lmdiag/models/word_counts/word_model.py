@@ -39,6 +39,18 @@ _BATCH = 256
 """Questions in a batch: as many as are lost when a run is killed."""
 
 
+class VerbNumbers(NamedTuple):
+    """The verbs of EW and MW.
+
+    Attributes:
+        forms: (2, verbs) numbers of the singular and the plural forms.
+        digest: of these.
+    """
+
+    forms: NDArray[np.int64]
+    digest: str
+
+
 @dataclass(frozen=True)
 class Distribution:
     """The probability of every word of a model after some words.
@@ -50,16 +62,13 @@ class Distribution:
     nats: NDArray[np.float64]
     _agreement: dict[Any, tuple[float | None, ...]] = field(default_factory=dict, repr=False)
 
-    def agreement(
-        self, verbs: tuple[tuple[int, int], ...], number: Number
-    ) -> tuple[float | None, ...]:
+    def agreement(self, verbs: VerbNumbers, number: Number) -> tuple[float | None, ...]:
         """Returns EW and MW over verbs, see `Answer`; the same for all contexts of frequencies."""
-        if (verbs, number) not in self._agreement:
-            forms = np.array(verbs, dtype=np.int64).T
-            right_first = forms[::-1] if number == "plural" else forms
+        if (verbs.digest, number) not in self._agreement:
+            right_first = verbs.forms[::-1] if number == "plural" else verbs.forms
             values = values_of_distribution(self.nats, self.ascending, right_first)
-            self._agreement[verbs, number] = values
-        return self._agreement[verbs, number]
+            self._agreement[verbs.digest, number] = values
+        return self._agreement[verbs.digest, number]
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
@@ -141,9 +150,9 @@ class WordModel(Model):
         for text in self._texts(question):
             self.read(text, self.start)
         if sum(map(len, self.notes.values())) > n_notes:
-            self.warning = "; ".join(
-                f"{self.info.id}: {len(words)} {'words are' if len(words) > 1 else 'word is'} "
-                f"{what}: {first_few([repr(word) for word in words])}"
+            self.warning = f"model {self.info.id}: " + "; ".join(
+                f"{len(words)} {'words are' if len(words) > 1 else 'word is'} {what} "
+                f"({first_few([repr(word) for word in words])})"
                 for what, words in self.notes.items()
             )
         return question
@@ -162,18 +171,20 @@ class WordModel(Model):
     def key(self, encoded: Question | Sentence, top: int) -> str:
         parts: tuple[Any, ...] = tuple(encoded) if isinstance(encoded, Sentence) else ()
         if isinstance(encoded, Question):
-            verbs = self._verbs if encoded.number else ()
+            verbs = self._verbs.digest if encoded.number and self._verbs else ""
             what = encoded.words, encoded.number, encoded.entropy, top
             parts = self.memory(encoded.query.context), *what, verbs
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
-    _verbs: tuple[tuple[int, int], ...] = field(default=(), init=False)
+    _verbs: VerbNumbers | None = field(default=None, init=False)
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
         numbers = [tuple(map(self.numbers.get, forms)) for forms in pairs]
         found = [(a, b) for a, b in numbers if a is not None and b is not None and a != b]
-        self._verbs = tuple(dict.fromkeys(found))
-        return len(self._verbs)
+        forms = np.array([*dict.fromkeys(found)], dtype=np.int64).reshape(-1, 2).T
+        digest = hashlib.sha256(forms.tobytes()).hexdigest()
+        self._verbs = VerbNumbers(forms, digest) if forms.size else None
+        return forms.shape[1]
 
     def plan(self, encoded: Sequence[Any], batch_size: int | None = None) -> list[list[int]]:
         return batches_in_order(len(encoded), batch_size or _BATCH)
