@@ -18,6 +18,8 @@ import lmdiag
 from lmdiag import stats
 from lmdiag.measures import item_measures
 from lmdiag.measures.cloze import STATISTICS
+from lmdiag.measures.scores import Trials
+from lmdiag.results import Figure
 
 PAGE = Path(__file__).parents[1] / "docs" / "specification.md"
 HEADER = "| test | data | draws | true nulls rejected at .05 | coverage |"
@@ -113,6 +115,38 @@ def against_chance(rng, n, chance):
     right = int(rng.binomial(n, chance))
     estimated = stats.estimate(np.arange(n) < right, "proportion")
     return Outcome(stats.chance_p(right / n, n, chance), covers(estimated, chance))
+
+
+@cache
+def contrasts(n, rows):
+    """n contrasts of some rows, without predictions."""
+    of = [(i, row) for i in range(n) for row in range(rows)]
+    columns = {
+        "id": [f"{i}-{row}" for i, row in of], "contrast": [str(i) for i, _ in of],
+        "good": [row == 0 for _, row in of], "context": [""] * len(of),
+        "right_context": [""] * len(of), "target": [str(row) for _, row in of],
+    }  # fmt: skip
+    predictions = {"log_prob": [-float(row) for _, row in of]}
+    return Trials(columns, predictions, {}).contrasts
+
+
+def guesses(rng, n, rows, step):
+    """Which row is preferred at random, by log-probabilities that are multiples of a step."""
+    values = rng.normal(size=n * rows)
+    return contrasts(n, rows).verdicts("sensitivity", np.round(values / step) * step)
+
+
+def tied_against_chance(rng, n, rows, step):
+    scores = guesses(rng, n, rows, step)
+    n_tied = int(scores.tied.sum())
+    value = float(scores.values.mean())
+    return Outcome(Figure(value, n, chance=1 / rows, n_tied=n_tied).p_chance)
+
+
+def tied_in_one(rng, n, rows, steps):
+    base, new = (guesses(rng, n, rows, step) for step in steps)
+    kept = ~(base.tied | new.tied)
+    return Outcome(stats.mcnemar(new.values[kept], base.values[kept]).p)
 
 
 def means(rng, n):
@@ -275,6 +309,17 @@ SIMULATIONS = [
     Simulation(SWAPS, "Spearman correlations, n = 44", 500, swapped, (44, "spearman")),
     Simulation(CHANCE, "n = 34, chance 1/3", 2_000, against_chance, (34, 1 / 3)),
     Simulation(CHANCE, "n = 102, chance 1/2", 2_000, against_chance, (102, 1 / 2)),
+    *(
+        Simulation("exact binomial test without ties", f"n = 34, {rows} rows, {ties}% tied", 2_000,
+                   tied_against_chance, (34, rows, step))
+        for rows, ties, step in ((2, 27, 1.0), (2, 80, 3.2), (3, 36, 1.0), (3, 85, 3.2))
+    ),
+    *(
+        Simulation("McNemar's score test without ties",
+                   f"n = 100, {rows} rows, none and {ties}% tied", 2_000, tied_in_one,
+                   (100, rows, (1e-9, 3.2)))
+        for rows, ties in ((2, 80), (3, 85))
+    ),
     Simulation("t interval of a mean", "n = 12, normal", 2_000, means, (12,)),
     *(
         Simulation("interval of a mean of shares", f"n = {n}, Beta({a}, {b})", 2_000, shares,

@@ -210,6 +210,25 @@ def test_chance_is_one_over_the_rows_that_are_compared():
     assert scores["sensitivity@0.01"].chance is None
 
 
+@pytest.mark.parametrize(
+    ("log_probs", "is_tied", "value"),
+    [
+        ([-1.0, -1.0], True, 0),
+        ([-1.0, -1.0 - 5e-7], True, 0),  # higher by the rounding of a machine
+        ([-1.0, -1.00001], False, 1),
+        ([-2.0, -1.0, -1.0], True, 0),  # between bad rows, none of which is preferred either
+        ([-1.0, -2.0, -2.0], False, 1),  # below the highest
+        ([-2.0, -1.0, -2.0], False, 0),
+        ([-math.inf, -math.inf], True, 0),
+    ],
+)
+def test_a_contrast_whose_highest_probability_two_rows_share_is_tied(log_probs, is_tied, value):
+    scores = measured("custom", contrast_rows({"a": len(log_probs) - 1}), log_probs)
+    assert scores["sensitivity"].values.tolist() == [value]
+    for name in ("sensitivity", "sensitivity@0.01"):
+        assert scores[name].tied.tolist() == [is_tied]
+
+
 def test_rows_that_ask_the_same_are_not_a_comparison():
     rows = contrast_rows({"a": 1, "b": 1}, context="The", target="cat")
     rows["right_context"] = ["", "", "", "slept."]

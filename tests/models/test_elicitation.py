@@ -81,7 +81,8 @@ def test_figures_by_hand():
     """Contrast a: p(1), p(2) are .6, .2 where bird stands first, .1, .3 where tree does.
 
     Normalised, bird has .75 and .75, tree .25 and .25; one of two answers is the first label; the
-    labels have .8 and .4. The others tie in each order, which counts as not, for both figures.
+    labels have .8 and .4. The others tie in each order: the good row does not win, and the first
+    label has its part of the answers, 1/2 and 1/3.
     """
     of = {"1. bird": {"1": 0.6, "2": 0.2}, "1. tree": {"1": 0.1, "2": 0.3}}
 
@@ -95,12 +96,13 @@ def test_figures_by_hand():
     measures = lmdiag.measure(found, ROWS)
     assert {name: (x.value, x.n) for name, x in measures.items()} == {
         "sensitivity": (pytest.approx(1 / 3), 3),
-        "position_bias": (pytest.approx(0.5 / 3), 3),
+        "position_bias": (pytest.approx((1 / 2 + 1 / 2 + 1 / 3) / 3), 3),
         # contrast c has three labels: .75
         "labels_mass": (pytest.approx((0.6 + 0.5 + 0.75) / 3), 3),
     }
-    chance = pytest.approx((1 / 2 + 1 / 2 + 1 / 3) / 3)
-    assert measures["sensitivity"].chance == measures["position_bias"].chance == chance
+    # that of sensitivity is over the one contrast that is not tied
+    assert (measures["sensitivity"].chance, measures["sensitivity"].n_tied) == (0.5, 2)
+    assert measures["position_bias"].chance == pytest.approx((1 / 2 + 1 / 2 + 1 / 3) / 3)
     assert measures["labels_mass"].chance is None
 
 

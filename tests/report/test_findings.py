@@ -82,6 +82,28 @@ def test_diagnostics_with_one_figure_share_a_sentence():
     assert found(cprag102=share(3, 34, THIRD)) == [f"{below} (8.8%, chance 33.3%)."]
 
 
+def test_ties_are_no_preference():
+    def tied(right, n, n_tied):
+        return replace(share(right, n), n_tied=n_tied)
+
+    assert found(role88=tied(0, 16, 16), cprag102=share(30, 34, THIRD))[1:] == [
+        "No preference: in all 16 contrasts on ROLE-88, two rows share the highest probability "
+        "(tied)."
+    ]
+    (said,) = found(role88=tied(8, 16, 8))
+    assert said.endswith("on ROLE-88 (50.0%, chance 50.0%, 8 of 16 tied).")
+    assert said.startswith("model gives verbs more probability")
+    levels = {"simp/affirmative": tied(18, 18, 0), "simp/negative": tied(0, 18, 18)}
+    assert found(n_rows=20, neg136=share(40, 68, **{"subset/polarity": levels})) == [
+        "model prefers the true completion in 100% of affirmative sentences (chance 50%).",
+        "No preference: in all 18 contrasts in negated sentences, two rows share the highest "
+        "probability (tied).",
+    ]
+    # in one of two ways of asking there is no test
+    high = share(40, 44)
+    assert multiverse_findings(ways({"role88": high}, {"role88": tied(0, 44, 44)})) == []
+
+
 def test_published_models_are_named_on_their_rows_alone_and_not_beside_themselves():
     (of_others,) = found(n_rows=20, neg136=simp(18, 0))
     assert "published" not in of_others

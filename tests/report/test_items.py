@@ -53,7 +53,8 @@ def outcome(is_good, values, predictions, sensitivity):
         (contrast(0.5, 0.1, 0.25), 0.25, ("right", "good preferred by .250")),
         (contrast(0.5, 0.495), 0.005, ("narrow", "good preferred by only .0050")),
         (contrast(0.25, 0.5), -0.25, ("wrong", "bad preferred by .250")),
-        (contrast(0.5, 0.5), 0.0, ("wrong", "neither preferred")),
+        (contrast(0.5, 0.5), 0.0, ("tied", "neither preferred")),
+        (contrast(0.5, 0.5 + 4e-7), -4e-7, ("tied", "neither preferred")),
         (contrast(0.5, 0.1, None), None, ("unknown", "cannot be compared")),
         (contrast(None, 0.1), None, ("unknown", "cannot be compared")),
         # a sample of the rows, `--limit`, may lack the good row
@@ -62,7 +63,7 @@ def outcome(is_good, values, predictions, sensitivity):
         # sentences differ by bits
         (contrast(10.0, 13.25, asks="sentence"), 3.25, ("right", "good preferred by 3.2 bits")),
         (contrast(10.04, 10.0, asks="sentence"), -0.04, ("wrong", "bad preferred by 0.04 bits")),
-        (contrast(10.0, 10.0, asks="sentence"), 0.0, ("wrong", "neither preferred")),
+        (contrast(10.0, 10.0, asks="sentence"), 0.0, ("tied", "neither preferred")),
         (contrast(None, 10.0, asks="sentence"), None, ("unknown", "cannot be compared")),
         # an item of a suite is as good as its predictions
         (predicted(True), 1, ("right", "prediction holds")),

@@ -76,6 +76,26 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables(dem
     assert not {"versus_chance", "p_chance"} & Figure(0.6, 40, 0.51, 0.69).to_json().keys()
 
 
+def test_tied_contrasts_are_not_in_the_test_against_chance(demo_dir):
+    """Of 16, 8 are tied: 7 of the other 8 have p = .070, where 7 of 16 would have p = .80."""
+    half = Figure(7 / 16, 16, *stats.wilson(7, 16), 0.5, n_tied=8, statistic="proportion")
+    assert (half.versus_chance, half.p_chance) == ("not distinguishable", pytest.approx(18 / 2**8))
+    assert replace(half, value=8 / 16).versus_chance == "above"
+    all_tied = replace(half, value=0.0, n_tied=16)
+    assert (all_tied.versus_chance, all_tied.p_chance, all_tied.chance_sign) == (None, None, "")
+    content = SettingResults({"sensitivity": all_tied})
+    document = content.to_json()["measures"]["sensitivity"]
+    assert document["n_tied"] == 16
+    assert not {"versus_chance", "p_chance"} & document.keys()
+    results = of_setting(stimuli.load(str(demo_dir), "role88"), "none", content)
+    markdown = sections_as("markdown", sections(ReportFigures.of([results])))
+    assert "16 of 16 tied" in markdown
+    assert "- tied: two rows share the highest probability" in markdown
+    assert "chance (exact" not in markdown
+    (row,) = csv.DictReader(io.StringIO(shown_as("csv", [results])))
+    assert (row["n"], row["n_tied"], row["versus_chance"], row["p_chance"]) == ("16", "16", "", "")
+
+
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [

@@ -244,7 +244,34 @@ def test_items_that_one_model_cannot_score_count_for_neither(role, runs):
     compared = by_measure(compare(runs[0], constant))
     assert math.isnan(compared["spearman"].new)
     assert math.isnan(compared["spearman"].p_adjusted)
-    assert not math.isnan(compared["sensitivity"].p_adjusted)
+
+
+def test_contrasts_that_are_tied_in_one_of_the_models_are_not_compared(role, runs):
+    """A layer whose contrasts are all tied is not worse than one that guesses."""
+    constant = predictions_of(role.columns(), [-1.0] * len(role))
+    compared = by_measure(compare(runs[0], run_of(role, constant)))
+    n = len(set(role.columns()["contrast"]))
+    for name in ("sensitivity", "sensitivity@0.01"):
+        x = compared[name]
+        assert (x.n, x.n_tied, x.test) == (0, n, "none")
+        assert all(math.isnan(value) for value in (x.base, x.new, x.difference, x.p, x.ci_low))
+    # of a half that is tied, the other half is compared, as if there were no more items
+    half = guesses(role, 2)
+    tied = sorted(set(role.columns()["contrast"]))[: n // 2]
+    rows = [i for i, name in enumerate(role.columns()["contrast"]) if name in tied]
+    for i in rows:
+        half.log_prob[i] = -1.0 + 5e-7 * (i % 2)
+    x = by_measure(compare(runs[0], run_of(role, half)))["sensitivity"]
+    for i in rows:
+        half.log_prob[i] = None
+    unscored = by_measure(compare(runs[0], run_of(role, half)))["sensitivity"]
+    assert (x.n, x.n_tied, unscored.n_tied) == (n - n // 2, n // 2, 0)
+    assert replace(x, n_tied=0, n_tests=0, p_adjusted=0) == replace(
+        unscored, n_tests=0, p_adjusted=0
+    )
+    several = [run_of(role, constant), *runs[:2]]
+    key = FigureKey("role88", "none", "sensitivity")
+    assert {*compare_all(several, [key])[key]} == {(1, 2), (2, 1)}
 
 
 def test_shuffled_settings_are_compared_by_their_means(rows):

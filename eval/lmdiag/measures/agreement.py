@@ -57,9 +57,11 @@ def tse(trials: Trials) -> list[Scores]:
     contrasts = trials.contrasts
     several = floats(trials.predictions["n_tokens"]) != 1
     bad = np.bincount(contrasts.bad_of, several[contrasts.bad], minlength=len(contrasts.ids)) > 0
+    tied = contrasts.are_tied(trials.log_prob)
     verdict = higher(*contrasts.pairs(trials.log_prob))
+    verdict = np.where(tied & ~np.isnan(verdict), 0.0, verdict)
     values = np.where(bad | several[contrasts.good], np.nan, verdict)
-    scores = contrasts.build("tse", values, with_chance=True)
+    scores = contrasts.build("tse", values, with_chance=True, tied=tied)
     # a pair with a verb of several tokens is outside the measure by definition, not left out of it
     return [replace(scores, left_out=())]
 

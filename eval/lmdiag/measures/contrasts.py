@@ -8,6 +8,7 @@ import numpy as np
 
 from lmdiag.measures.registry import register
 from lmdiag.measures.scores import (
+    TIE,
     Floats,
     Scores,
     Trials,
@@ -25,16 +26,19 @@ def sensitivity(trials: Trials, threshold: float) -> list[Scores]:
     sensitivity: the good row is more probable than every bad row; sensitivity@t: more probable by
     more than t, a difference of probabilities. A contrast with an unscorable row is left out.
     Without a threshold log-probabilities are compared, which does not make ties of very small
-    probabilities. Guessing gives 1 / number of rows of a contrast.
+    probabilities. A contrast whose highest log-probability two rows share is tied, see
+    `Contrasts.are_tied`. Guessing gives 1 / number of rows of a contrast.
 
     Source: Ettinger (2020), tables 5, 9, 12 and 14; t = 0.01 in its section 7.2.
     """
     if "contrast" not in trials.rows or not trials.has("log_prob"):
         return []
+    contrasts = trials.contrasts
+    tied = contrasts.are_tied(trials.log_prob)
     name = f"sensitivity@{number_text(threshold)}"
     return [
-        trials.contrasts.verdicts("sensitivity", trials.log_prob),
-        trials.contrasts.verdicts(name, np.exp(trials.log_prob), threshold),
+        contrasts.verdicts("sensitivity", trials.log_prob, tied=tied),
+        contrasts.verdicts(name, np.exp(trials.log_prob), threshold, tied=tied),
     ]
 
 
@@ -91,9 +95,10 @@ def within_category_boost(trials: Trials) -> list[Scores]:
 def choice_measures(trials: Trials) -> list[Scores]:
     """Returns the measures of forced choices (`lmdiag.asking.elicitation`), over contrasts.
 
-    sensitivity: the good row has the highest log-probability, a mean over the orders of its labels;
-    a tie counts as not. position_bias: the share of orders whose answer, the label with the highest
-    log-probability, is the first one. Guessing gives 1 / number of rows of a contrast for both.
+    sensitivity: the good row has the highest log-probability, a mean over the orders of its labels.
+    position_bias: the share of orders whose answer, the label with the highest log-probability, is
+    the first one; labels that are tied there have equal parts of the order, as guessing has.
+    Guessing gives 1 / number of rows of a contrast for both.
     labels_mass: the probability of all labels together, a mean over orders: how far the model
     answers in the form that is asked for.
 
@@ -104,7 +109,8 @@ def choice_measures(trials: Trials) -> list[Scores]:
     mass = np.full(len(contrasts.ids), np.nan)
     for number, orders in enumerate(_orders(trials)):
         if not np.isnan(orders).any() and not contrasts.is_equal[number]:
-            bias[number] = np.mean(orders[:, 0] > orders[:, 1:].max(axis=1))
+            is_answer = orders >= orders.max(axis=1, keepdims=True) - TIE
+            bias[number] = np.mean(is_answer[:, 0] / is_answer.sum(axis=1))
             mass[number] = np.exp(orders).sum(axis=1).mean()
     return [
         contrasts.verdicts("sensitivity", trials.log_prob),

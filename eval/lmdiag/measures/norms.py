@@ -48,11 +48,13 @@ def human(trials: Trials, threshold: float) -> list[Scores]:
     if "target_cloze" not in trials.rows:
         return []
     cloze = floats(trials.rows["target_cloze"])
+    contrasts = trials.contrasts
+    tied = contrasts.are_tied(cloze)
     name = f"human_sensitivity@{number_text(threshold)}"
     return [
-        trials.contrasts.verdicts("human_sensitivity", cloze),
-        trials.contrasts.verdicts(name, cloze, threshold),
-        trials.contrasts.differences("cloze_difference", cloze),
+        contrasts.verdicts("human_sensitivity", cloze, tied=tied),
+        contrasts.verdicts(name, cloze, threshold, tied=tied),
+        contrasts.differences("cloze_difference", cloze),
     ]
 
 

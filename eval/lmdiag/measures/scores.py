@@ -26,6 +26,9 @@ SAME_SENTENCE = "the good sentence and a bad one of each contrast are the same"
 _ROUNDING = 1e-4
 """Nats by which two log-probabilities of the same tokens may differ: rounding of float32."""
 
+TIE = 1e-6
+"""Nats by which the highest log-probabilities of a contrast differ where they are tied, at most."""
+
 Columns = Mapping[str, Sequence[Any]]
 """Column name -> one value per row."""
 
@@ -37,6 +40,7 @@ values; spearman, pearson: correlation of the two columns of the values.
 """
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Items = NDArray[np.object_]
 
 Labels = Sequence[str | None]
@@ -59,6 +63,8 @@ class Scores:
         left_out: ids of items that could not be scored (an unscorable word, no verb kept).
         chance: probability that guessing counts an item as right, (n,); None for a measure without
             a chance level.
+        tied: whether an item is tied, (n,): it counts as not right in the figure, and as nothing in
+            a test; None for a measure without ties.
         equal: number of contrasts that were left out because their rows ask the same.
         not_defined: why no item has a value, for readers; "" where some have or may have one.
     """
@@ -71,16 +77,28 @@ class Scores:
     over: str = "id"
     left_out: tuple[str, ...] = ()
     chance: Floats | None = None
+    tied: Flags | None = None
     equal: int = 0
     not_defined: str = ""
 
     def take(self, where: NDArray[Any]) -> Scores:
         """Returns the scores of some items, by positions or a mask, without break-downs."""
         chance = None if self.chance is None else self.chance[where]
+        tied = None if self.tied is None else self.tied[where]
         values = self.values[where]
         return Scores(
-            self.name, self.items[where], values, self.statistic, over=self.over, chance=chance
-        )
+            self.name, self.items[where], values, self.statistic, over=self.over, chance=chance,
+            tied=tied,
+        )  # fmt: skip
+
+    @property
+    def tied_items(self) -> list[str]:
+        """The ids of the items that are tied."""
+        return [] if self.tied is None else self.items[self.tied].tolist()
+
+    def without(self, items: Collection[str]) -> Scores:
+        """Returns the scores of all other items, without break-downs."""
+        return self.take(np.array([item not in items for item in self.items], dtype=bool))
 
     def levels_of(self, by: str) -> Collection[str]:
         """Returns the levels of a break-down; of no break-down (""), the level "" of all items."""
@@ -101,10 +119,12 @@ def build(
     labels: Mapping[str, Labels] | None = None,
     chance: Floats | None = None,
     over: str = "id",
+    tied: Flags | None = None,
 ) -> Scores:
     """Returns scores of the items whose value is not NaN; `labels` are levels by break-down."""
     defined = np.all(~np.isnan(np.atleast_2d(values.T)), axis=0)
-    kept = Scores(name, items, values, statistic, over=over, chance=chance).take(defined)
+    scores = Scores(name, items, values, statistic, over=over, chance=chance, tied=tied)
+    kept = scores.take(defined)
     levels = {by: positions(objects(of_items)[defined]) for by, of_items in (labels or {}).items()}
     levels = {by: where for by, where in levels.items() if where}
     return replace(kept, levels=levels, left_out=tuple(items[~defined]))
@@ -274,6 +294,20 @@ class Contrasts:
         no_bad_row = np.bincount(self.bad_of, minlength=len(self.ids)) == 0
         return good, np.where(no_bad_row | self.is_equal, np.nan, highest)
 
+    def are_tied(self, values: Floats) -> Flags:
+        """Returns whether the highest value of each contrast is that of two rows or more, (n,).
+
+        So are values that differ by `TIE` at most. Of three rows, the two may both be bad ones: a
+        guess between all rows is right in 1/3 of the contrasts that are not tied only if ties
+        between bad rows are left out as well.
+        """
+        good, bad = self.pairs(values)
+        highest = np.fmax(good, bad)
+        with np.errstate(invalid="ignore"):  # a contrast that is left out has NaN, and no tie
+            is_high = values[self.bad] >= highest[self.bad_of] - TIE
+            n_high = np.bincount(self.bad_of, is_high, minlength=len(self.ids))
+            return n_high + (good >= highest - TIE) > 1
+
     def build(
         self,
         name: str,
@@ -281,6 +315,7 @@ class Contrasts:
         statistic: Statistic = "proportion",
         *,
         with_chance: bool = False,
+        tied: Flags | None = None,
     ) -> Scores:
         """Returns scores over the contrasts whose value is not NaN.
 
@@ -288,7 +323,7 @@ class Contrasts:
         """
         rows = 1 + np.bincount(self.bad_of, minlength=len(self.ids))
         chance = 1 / rows if with_chance else None
-        scores = build(name, self.ids, values, statistic, self.levels, chance, "contrast")
+        scores = build(name, self.ids, values, statistic, self.levels, chance, "contrast", tied)
         why = (
             self.why_equal
             if len(self.ids) and self.is_equal.all() and not len(scores.items)
@@ -296,14 +331,19 @@ class Contrasts:
         )
         return replace(scores, equal=int(self.is_equal.sum()), not_defined=why)
 
-    def verdicts(self, name: str, values: Floats, by: float | None = None) -> Scores:
+    def verdicts(
+        self, name: str, values: Floats, by: float | None = None, *, tied: Flags | None = None
+    ) -> Scores:
         """Returns the share of contrasts whose good row is higher than every bad row, or by `by`.
 
         With such a threshold there is no chance level: it depends on how a model spreads its
-        probability over the vocabulary.
+        probability over the vocabulary. `tied` is whether each contrast is tied, where this does
+        not follow from the same values.
         """
-        values = higher(*self.pairs(values), by=by or 0.0)
-        return self.build(name, values, with_chance=by is None)
+        tied = self.are_tied(values) if tied is None else tied
+        verdicts = higher(*self.pairs(values), by=by or 0.0)
+        verdicts = np.where(tied & ~np.isnan(verdicts), 0.0, verdicts)
+        return self.build(name, verdicts, with_chance=by is None, tied=tied)
 
     def differences(self, name: str, values: Floats) -> Scores:
         """Returns the mean difference of the good row and the bad row with the highest value."""

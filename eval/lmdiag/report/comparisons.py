@@ -59,7 +59,7 @@ def comparison_row(c: Comparison, *, names_test: bool = False) -> GridRow:
     mark = "● " if c.p_adjusted < ALPHA else ""
     interval = numbers.bounds(c.ci_low, c.ci_high, c.statistic)
     cells = (
-        CellText(f"{c.n:,}"),
+        CellText(f"{c.n:,}", f"{c.n_tied:,} tied" if c.n_tied else ""),
         CellText(numbers.number(c.base, c.statistic)),
         CellText(numbers.number(c.new, c.statistic)),
         CellText(numbers.signed(c.difference, c.statistic), interval),
@@ -130,6 +130,7 @@ def notes(comparisons: Sequence[Comparison]) -> list[str]:
     few = "; none for fewer than 8 items" if any(c.n < 8 for c in comparisons) else ""
     n_tests = max((c.n_tests for c in comparisons), default=0)
     not_common = "no item was scored by both, so there is nothing to compare"
+    tied = "two rows of the contrast share the highest probability in one of the models"
     undefined = "the two do not differ in any item, so there is nothing to test"
     tests = _tests(comparisons)
     letters = [f" ({test[0]})" * (len(tests) > 1) for test in tests]
@@ -139,7 +140,8 @@ def notes(comparisons: Sequence[Comparison]) -> list[str]:
             any(not math.isnan(c.ci_low) for c in comparisons),
         f"p: {used}": bool(used),
         f"{numbers.UNDEFINED}: {undefined}": "none" in {c.test for c in comparisons if c.n},
-        f"n = 0: {not_common}": not all(c.n for c in comparisons),
+        f"n = 0: {not_common}": not all(c.n or c.n_tied for c in comparisons),
+        f"tied: {tied}; these are left out": any(c.n_tied for c in comparisons),
         "● marks an adjusted p below .05": any(c.p_adjusted < ALPHA for c in comparisons),
         f"p adj.: by Holm's method over the {n_tests} distinct tests": n_tests > 1,
     }  # fmt: skip
@@ -303,13 +305,21 @@ def _findings(comparisons: Comparisons, pairs: Sequence[RunPair]) -> Iterator[st
 def pair_findings(pairs: Sequence[RunPair]) -> list[str]:
     """Returns what the adjusted tests say of the differences, in sentences.
 
-    Figures of which no item was scored by both models are named.
+    Figures of which there is no item to compare are named.
     """
-    without = [
-        f"No item of {listing(labels)} was scored by both {pair.base} and {pair.new}."
-        for pair in pairs
-        if (labels := [visible(c.label) for c in pair.comparisons.values() if not c.n])
-    ]
+    without = []
+    for pair in pairs:
+        empty = [c for c in pair.comparisons.values() if not c.n]
+        tied = [visible(c.label) for c in empty if c.n_tied]
+        unscored = [visible(c.label) for c in empty if not c.n_tied]
+        names = f"{pair.base} and {pair.new}"
+        if unscored:
+            without.append(f"No item of {listing(unscored)} was scored by both {names}.")
+        if tied:
+            without.append(
+                f"{names} are not compared in {listing(tied)}: all contrasts are tied in one of "
+                "the two."
+            )
     return without + _difference_findings(pairs)
 
 

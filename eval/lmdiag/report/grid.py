@@ -20,6 +20,12 @@ HEADING = 14
 PUBLISHED = "published"
 """Label of the published figures of the model in the row above."""
 
+TIES = (
+    "tied: two rows share the highest probability of the contrast, which is not right in the "
+    "figure, and left out of tests"
+)
+"""What the number of ties beside a figure means."""
+
 PERCENT = ", percent"
 """After the title of a table of which all figures are in percent."""
 
@@ -55,6 +61,7 @@ def wrapped(text: str, width: int, *, break_words: bool = True) -> list[str]:
 class CellText(NamedTuple):
     """A figure as text, and its interval in brackets; "" without one.
 
+    The number of ties, if there are any, stands behind the interval.
     `figure` is what it shows and `published` the published figure beside it, None in other texts;
     `link` is the address of a page, relative to the one that shows the text.
     """
@@ -91,7 +98,8 @@ def cell_of(
         figure = replace(figure, n=None, ci_low=None, ci_high=None)
     interval = numbers.bounds(figure.ci_low, figure.ci_high, figure.statistic)
     has_interval = figure.sd is None  # which is shown instead
-    return CellText(numbers.value(figure), interval if has_interval else "", figure, published)
+    beside = f"{interval if has_interval else ''} {numbers.ties(figure)}".strip()
+    return CellText(numbers.value(figure), beside, figure, published)
 
 
 class Heading(NamedTuple):
@@ -348,5 +356,6 @@ def signs(grids: Iterable[Grid]) -> list[str]:
         "* the published figure lies outside our 95% interval": "*" in published,
         legend: bool(legend),
         "± standard deviation over shuffles": "±" in computed,
+        TIES: any(cell.figure and cell.figure.n_tied for cell in cells),
     }
     return [line for line, is_needed in lines.items() if is_needed]

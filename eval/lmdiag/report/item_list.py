@@ -212,6 +212,7 @@ class _ItemWords(NamedTuple):
 _PREFERRED = {
     "right": "✓ good preferred",
     "wrong": "✗ bad preferred",
+    "tied": "= neither preferred",
     "unknown": "? cannot be compared",
 }
 """Outcome of a contrast -> its words."""

@@ -51,7 +51,9 @@ def _verdicts_of_ways(multiverse: Multiverse, model: str) -> dict[str, set[Versu
     for headline in multiverse.figures:
         figures = [run.results.figure(headline.key) for run in runs]
         found = {x.versus_chance for x in figures if x and x.versus_chance is not None}
+        # where all contrasts are tied in one way, there is no result of all ways
+        is_untested = any(x.n_tied and x.n_tied == x.n for x in figures if x)
         diagnostic = diagnostics.get(headline.task, multiverse.forms.get(headline.task, ""))
-        if found:
+        if found and not (is_untested and len(found) == 1):
             verdicts[f"{diagnostic.short_title} " * several + headline.label] = found
     return verdicts

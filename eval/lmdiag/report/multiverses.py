@@ -228,8 +228,9 @@ def _model_rows(
     return [
         {
             "value": figure.value, "low": figure.ci_low, "high": figure.ci_high,
-            "chance": figure.chance, "n": figure.n, "versus_chance": figure.versus_chance,
-            "solid": figure.versus_chance != "not distinguishable",
+            "chance": figure.chance, "n": figure.n, "n_tied": figure.n_tied or None,
+            "versus_chance": figure.versus_chance,
+            "solid": figure.chance is None or figure.versus_chance in ("above", "below"),
             "default": member == default, "choices": multiverse.members[member].choices,
         }
         for member, figure in curve
@@ -246,7 +247,7 @@ def _difference_rows(multiverse: Multiverse, headline: Headline, new: str) -> li
         base, other = (multiverse.members[number].choices for number in pair)
         rows.append({
             "value": x.difference, "low": x.ci_low, "high": x.ci_high, "chance": 0.0,
-            "n": x.n, "p": x.p, "p_adjusted": x.p_adjusted,
+            "n": x.n, "n_tied": x.n_tied or None, "p": x.p, "p_adjusted": x.p_adjusted,
             "solid": x.p < ALPHA, "default": pair == defaults,
             "choices": base | other | {knob: x for knob, x in base.items() if knob in knobs},
         })  # fmt: skip

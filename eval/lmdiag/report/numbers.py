@@ -59,6 +59,11 @@ def value(figure: Figure) -> str:
     return number(figure.value, figure.statistic) + spread + figure.chance_sign
 
 
+def ties(figure: Figure) -> str:
+    """The number of contrasts that are tied, e.g. `3 of 16 tied`; "" for none."""
+    return f"{figure.n_tied} of {figure.n} tied" if figure.n_tied and figure.n else ""
+
+
 def bounds(low: float | None, high: float | None, statistic: Statistic | None) -> str:
     """Two bounds in brackets, e.g. `[20.3, 61.4]`; "" where they are not defined."""
     ends = [number(bound, statistic) for bound in (low, high)]

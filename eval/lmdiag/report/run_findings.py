@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from lmdiag.diagnostics import Diagnostic, Finding
+from lmdiag.report import numbers
 from lmdiag.report.numbers import percent, short_percent, within
 from lmdiag.results import Figure, FigureKey, Results
 from lmdiag.results.model_labels import model_label
@@ -46,7 +47,21 @@ def run_findings(results: Results, subject: str = "") -> list[str]:
         text = listing([clause.text for clause in group])
         sentences.append(f"{subject} {text}{_as_published(same)}.")
         subject = "It"
-    return sentences
+    return sentences + _all_tied(results)
+
+
+def _all_tied(results: Results) -> list[str]:
+    """Says where all contrasts are tied, which is no preference and has no test."""
+    tied = [
+        f"{f'all {figure.n} contrasts' if figure.n > 1 else 'the contrast'} "
+        f"{_where(results.diagnostic(task), key)}"
+        for task in results.tasks
+        for key, figure in _named_figures(results, task).items()
+        if figure.n and figure.n_tied == figure.n
+    ]
+    if not tied:
+        return []
+    return [f"No preference: in {listing(tied)}, two rows share the highest probability (tied)."]
 
 
 def _clause(results: Results, task: str) -> _Clause | None:
@@ -69,7 +84,9 @@ def _sides_of_chance(diagnostic: Diagnostic, figures: Mapping[FigureKey, Figure]
         for key, figure in figures.items():
             if figure.versus_chance == verdict:
                 level = "" if figure.chance == chance else f", chance {percent(figure.chance)}"
-                items.append(f"{_where(diagnostic, key)} ({percent(figure.value)}{level})")
+                tied = f", {numbers.ties(figure)}" if figure.n_tied else ""
+                share = f"{percent(figure.value)}{level}{tied}"
+                items.append(f"{_where(diagnostic, key)} ({share})")
                 chance = figure.chance
         if items:
             texts.append(f"{_verb(diagnostic.finding, verdict)} {listing(items)}")
@@ -92,7 +109,13 @@ def _shares_of_items(diagnostic: Diagnostic, figures: Mapping[FigureKey, Figure]
         chance += (
             f"; {listing([*dict.fromkeys(map(short_percent, unclear))])} cannot be told from it"
         )
-    return f"{finding.above} in {listing(shares)} {finding.noun} ({chance})"
+    tied = [
+        f"{numbers.ties(figure)} in {finding.items[key.level]} ones"
+        for key, figure in figures.items()
+        if figure.n_tied
+    ]
+    notes = "; ".join([chance, *tied])
+    return f"{finding.above} in {listing(shares)} {finding.noun} ({notes})"
 
 
 def _where(diagnostic: Diagnostic, key: FigureKey) -> str:
@@ -105,11 +128,17 @@ def _where(diagnostic: Diagnostic, key: FigureKey) -> str:
 
 def _tested(results: Results, task: str) -> dict[FigureKey, Figure]:
     """The figures of a diagnostic that findings name, those with a test against chance."""
+    figures = _named_figures(results, task)
+    return {key: figure for key, figure in figures.items() if figure.versus_chance}
+
+
+def _named_figures(results: Results, task: str) -> dict[FigureKey, Figure]:
+    """The figures of a diagnostic that findings name."""
     finding = results.diagnostic(task).finding
     measure = next((name for name in finding.measures if results.measure(task, "none", name)), "")
     keys = [FigureKey(task, "none", measure, finding.by, level) for level in finding.items]
     figures = {key: results.figure(key) for key in keys}
-    return {key: figure for key, figure in figures.items() if figure and figure.versus_chance}
+    return {key: figure for key, figure in figures.items() if figure}
 
 
 def prediction_findings(results: Results) -> list[str]:

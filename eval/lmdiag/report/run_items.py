@@ -16,7 +16,7 @@ import numpy as np
 from pandas import DataFrame, Series
 
 from lmdiag.measures import critical_region, fold_word
-from lmdiag.measures.scores import number_text
+from lmdiag.measures.scores import TIE, number_text
 from lmdiag.report import numbers
 from lmdiag.report.labels import run_labels
 from lmdiag.results.item_rows import Per, item_rows, measure_columns, part_rows
@@ -164,7 +164,8 @@ def verdict(outcome: Any, asks: str) -> tuple[str, str]:
     """Returns the kind of an outcome, and the outcome in words.
 
     The kind is `right`, `narrow` (good preferred, but not by the threshold; some predictions hold,
-    but not all), `wrong`, `unknown`, or `plain` where nothing is compared.
+    but not all), `wrong`, `tied` (equal probabilities), `unknown`, or `plain` where nothing is
+    compared.
 
     Args:
         outcome: a row of `RunItems.outcomes`, see `records`.
@@ -182,8 +183,11 @@ def verdict(outcome: Any, asks: str) -> tuple[str, str]:
     size = numbers.probability(abs(gap))
     if asks == "sentence":
         size = f"{numbers.bits(abs(gap))} bits"
+    # TIE is in nats, and the difference in bits or, for nearly equal ones, in parts of the good one
+    if abs(gap) <= (TIE / math.log(2) if asks == "sentence" else TIE * outcome.good):
+        return "tied", "neither preferred"
     if not outcome.prefers_good:
-        return "wrong", f"bad preferred by {size}" if gap else "neither preferred"
+        return "wrong", f"bad preferred by {size}"
     if outcome.by_threshold == 0:
         return "narrow", f"good preferred by only {size}"
     return "right", f"good preferred by {size}"

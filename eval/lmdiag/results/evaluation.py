@@ -77,7 +77,7 @@ def evaluate(
 def _figure(scores: Scores, diagnostic: Diagnostic) -> Figure:
     """Returns the figure of a measure with its break-downs, their levels in order."""
     estimate = asdict(estimate_of(scores, diagnostic))
-    has_chance = scores.chance is not None and len(scores.chance)
+    n_tied = None if scores.tied is None else int(scores.tied.sum())
     by = {
         column: {
             level: _figure(scores.at(column, level), diagnostic)
@@ -87,18 +87,30 @@ def _figure(scores: Scores, diagnostic: Diagnostic) -> Figure:
     }
     return Figure(
         **{name: None if np.isnan(value) else value for name, value in estimate.items()},
-        chance=float(np.mean(scores.chance)) if has_chance else None,  # type: ignore[arg-type]
+        chance=_chance(scores),
+        n_tied=n_tied,
         not_defined=scores.not_defined or None,
         statistic=scores.statistic,
         by=by,
     )
 
 
+def _chance(scores: Scores) -> float | None:
+    """The mean chance level of the items that are tested: those that are not tied, if there are."""
+    if scores.chance is None or not len(scores.chance):
+        return None
+    chance = scores.chance
+    if scores.tied is not None and not scores.tied.all():
+        chance = chance[~scores.tied]
+    return float(np.mean(chance))
+
+
 def _mean(shuffles: Sequence[Figure]) -> Figure:
     """The figure of a shuffled setting: means over its shuffles, with standard deviation.
 
     The bounds are means of the bounds: the interval over items of a typical shuffle; `sd`
-    (population) is how far the order of the words changes the figure. n is that of a shuffle.
+    (population) is how far the order of the words changes the figure. n is that of a shuffle;
+    n_tied is the mean, without what is behind the point.
     """
     means: dict[str, Any] = {}
     for field in _AVERAGED:
@@ -107,6 +119,8 @@ def _mean(shuffles: Sequence[Figure]) -> Figure:
     if means["value"] is not None:
         means["sd"] = statistics.pstdev(figure["value"] for figure in shuffles)
     means["n"] = min(figure.n or 0 for figure in shuffles)
+    if shuffles[0].n_tied is not None:
+        means["n_tied"] = int(statistics.fmean(figure.n_tied or 0 for figure in shuffles))
     means["by"] = {
         by: {level: _mean([x for y in shuffles if (x := y.at(by, level))]) for level in levels}
         for by, levels in shuffles[0].by.items()

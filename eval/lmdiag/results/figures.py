@@ -16,7 +16,7 @@ from lmdiag.types import ModelInfo
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-VALUES = ("value", "n", "ci_low", "ci_high", "chance", "versus_chance", "p_chance", "sd")
+VALUES = ("value", "n", "n_tied", "ci_low", "ci_high", "chance", "versus_chance", "p_chance", "sd")
 """Columns that are attributes of a figure."""
 
 _RECORDS = ("run", "figure", "reported")
@@ -29,10 +29,10 @@ def figures(runs: Iterable[Results]) -> DataFrame:
     The columns are `model` (its `--name`, else the whole id), `revision`, `commit`, `step` (that of
     a training checkpoint whose revision or folder names one) and `precision` (the quantization, or
     else the data type of the weights); the address of the figure: `task`, `setting`, `measure`,
-    `by` and `level` ("" for a measure over all items); `value` with `n`, `ci_low` and `ci_high`
-    (95% interval), `chance`, `versus_chance` and `p_chance`; `sd` and `n_shuffles` of a shuffled
-    setting; `published`, the figure of the paper, in percent; and `signature`. Proportions are in
-    [0, 1]. What is not defined is missing (NaN or None).
+    `by` and `level` ("" for a measure over all items); `value` with `n`, `n_tied` (tied contrasts
+    among them), `ci_low` and `ci_high` (95% interval), `chance`, `versus_chance` and `p_chance`;
+    `sd` and `n_shuffles` of a shuffled setting; `published`, the figure of the paper, in percent;
+    and `signature`. Proportions are in [0, 1]. What is not defined is missing (NaN or None).
     """
     return figure_records(runs).drop(columns=[*_RECORDS])
 
@@ -68,7 +68,7 @@ def figure_records(runs: Iterable[Results]) -> DataFrame:
     # objects: texts in Arrow's arrays make each of the many selections slow
     table = DataFrame(rows, columns=[*columns, *further], dtype=object)
     numbers = ("value", "ci_low", "ci_high", "chance", "p_chance", "sd", "published")
-    counts = dict.fromkeys(("step", "n", "n_shuffles"), "Int64")
+    counts = dict.fromkeys(("step", "n", "n_tied", "n_shuffles"), "Int64")
     return table.astype(dict.fromkeys(numbers, "float64") | counts)
 
 

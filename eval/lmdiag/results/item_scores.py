@@ -16,7 +16,7 @@ import numpy as np
 
 from lmdiag.asking.protocol import Predictions, Protocol
 from lmdiag.measures import MeasureName, is_human, is_pooled
-from lmdiag.measures.scores import Floats, Scores, objects
+from lmdiag.measures.scores import Flags, Floats, Scores, objects
 from lmdiag.stats import Estimate, estimate
 from lmdiag.stimuli.perturbations import NONE, PerturbedContexts
 from lmdiag.types import BadInput, Fold, Kind
@@ -82,14 +82,27 @@ def without_curves(scores: MeasureScores) -> dict[str, Scores]:
 
 
 def mean_scores(shuffles: Sequence[MeasureScores]) -> MeasureScores:
-    """Returns measure -> the mean over shuffles of each item that all of them have."""
+    """Returns measure -> the mean over shuffles of each item that all of them have.
+
+    An item is tied where it is tied in all of them; those in which it is tied are left out of its
+    mean.
+    """
     if len(shuffles) < 2:
         return shuffles[0] if shuffles else {}
     means = {}
     for name, of_first in shuffles[0].items():
-        items, values = on_common_items([scores[name] for scores in shuffles if name in scores])
+        several = [scores[name] for scores in shuffles if name in scores]
+        items, values = on_common_items(several)
         statistic = "share" if of_first.statistic == "proportion" else of_first.statistic
-        means[name] = Scores(name, objects(items), np.mean(values, axis=0), statistic)
+        if of_first.tied is None:
+            means[name] = Scores(name, objects(items), np.mean(values, axis=0), statistic)
+            continue
+        tied_items = [set(scores.tied_items) for scores in several]
+        tied = np.array([[item in of for item in items] for of in tied_items], dtype=bool)
+        n_untied = np.maximum((~tied).sum(axis=0), 1)
+        mean = np.where(tied, 0.0, values).sum(axis=0) / n_untied
+        always_tied: Flags = np.logical_and.reduce(tied, axis=0)
+        means[name] = Scores(name, objects(items), mean, statistic, tied=always_tied)
     return means
 
 

@@ -58,7 +58,8 @@ class Figure:
         value: in its own unit, a proportion or share in [0, 1].
         n: number of items (rows, contrasts or contexts) that it is over.
         ci_low, ci_high: 95% interval.
-        chance: value that guessing gives.
+        chance: value that guessing gives, a mean over the items that are not tied.
+        n_tied: number of items that are tied, which are in n; None for a measure without ties.
         sd, runs: standard deviation over the shuffles of a shuffled setting, and their number.
         not_defined: why no item has a value.
         statistic: how the values of the items became this value.
@@ -70,6 +71,7 @@ class Figure:
     ci_low: float | None = None
     ci_high: float | None = None
     chance: float | None = None
+    n_tied: int | None = None
     sd: float | None = None
     runs: int | None = None
     not_defined: str | None = None
@@ -87,8 +89,11 @@ class Figure:
 
     @property
     def versus_chance(self) -> VersusChance | None:
-        """Where it lies against its chance level; of a mean of shares, by its t interval."""
-        if self.value is None or self.chance is None or not self.n:
+        """Where it lies against its chance level; of a mean of shares, by its t interval.
+
+        None where all items are tied.
+        """
+        if self.value is None or self.chance is None or not self._n_tested:
             return None
         if self.p_chance is not None:
             is_different = self.p_chance < 0.05
@@ -98,15 +103,29 @@ class Figure:
             is_different = not self.ci_low <= self.chance <= self.ci_high
         if not is_different:
             return "not distinguishable"
-        return "above" if self.value > self.chance else "below"
+        return "above" if self._share_of_tested > self.chance else "below"
 
     @property
     def p_chance(self) -> float | None:
-        """Two-sided p of the exact binomial test of a proportion against its chance level."""
-        if self.value is None or self.chance is None or not self.n:
+        """Two-sided p of the exact binomial test of a proportion against its chance level.
+
+        The test is over the items that are not tied.
+        """
+        if self.value is None or self.chance is None or not self._n_tested:
             return None
         is_counted = self.statistic != "share" or self.value in (0, 1)
-        return stats.chance_p(self.value, self.n, self.chance) if is_counted else None
+        tested = self._share_of_tested, self._n_tested, self.chance
+        return stats.chance_p(*tested) if is_counted else None
+
+    @property
+    def _n_tested(self) -> int:
+        """The number of items that are not tied."""
+        return (self.n or 0) - (self.n_tied or 0)
+
+    @property
+    def _share_of_tested(self) -> float:
+        """The value over the items that are not tied: those that are tied have the value 0."""
+        return (self.value or 0.0) * (self.n or 0) / self._n_tested
 
     @property
     def chance_sign(self) -> str:
@@ -318,6 +337,8 @@ class Results:
             in_range = 0 <= (figure.value or 0) <= 1 and 0 <= (figure.n or 0) <= most
             if figure.chance is not None and not (0 <= figure.chance <= 1 and in_range):
                 yield f"{where}: not a proportion in [0, 1] of at most all rows"
+            if not 0 <= (figure.n_tied or 0) <= (figure.n or 0):
+                yield f"{where}: n_tied is not a number of its items"
 
 
 _DIGEST = "sha256"

@@ -66,8 +66,8 @@ class Comparison:
     Attributes:
         task, setting, measure, by, level: see `FigureKey`, by the names of the base run.
         statistic: see `lmdiag.measures.Statistic`.
-        n: items that both could score; both values are over these. Where there are none, all
-            numbers are NaN.
+        n: items that both could score and that are tied in neither; both values are over these.
+            Where there are none, all numbers are NaN.
         base, new, difference: the values of the two runs, and the new minus the base.
         ci_low, ci_high: 95% interval of the difference, which excludes 0 exactly where p < .05. NaN
             for fewer than eight items, for medians and correlations, and where a mean differs in no
@@ -80,6 +80,7 @@ class Comparison:
             do not differ in any item, or there are none.
         number: of the new run; that of the base is 0.
         same_as: the measure that has the same numbers by construction, whose test this is.
+        n_tied: items that both could score and that are tied in one of the two, which are not in n.
     """
 
     task: str
@@ -100,6 +101,7 @@ class Comparison:
     number: int = 1
     same_as: str = ""
     n_tests: int = 1
+    n_tied: int = 0
 
     @property
     def key(self) -> FigureKey:
@@ -239,12 +241,13 @@ class Comparisons(Presentable, list[Comparison]):
 
 
 class ScoredPair(NamedTuple):
-    """The scores of two models behind a figure; see `Comparison`."""
+    """The scores of two models behind a figure, without items that are tied; see `Comparison`."""
 
     key: FigureKey
     base: Scores
     new: Scores
     number: int = 1
+    n_tied: int = 0
 
 
 def compare_runs(
@@ -296,7 +299,7 @@ def compare_runs(
         for number, other in enumerate(others, start=1)
         for key in keys
         if (pair := _pair(reference, other, key, number))
-        and (len(pair.base.items) or len(pair.new.items))
+        and (len(pair.base.items) or len(pair.new.items) or pair.n_tied)
     ]
     if measures and "all" not in measures:
         chosen = chosen_measures(measures, dict.fromkeys(pair.key.measure for pair in pairs))
@@ -356,6 +359,7 @@ def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]
             outcome.ci_low, outcome.ci_high, outcome.p, math.nan,
             "none" if np.array_equal(base, new) else test, pair.number,
             pairs[same_as[position]].key.measure if position in same_as else "",
+            n_tied=pair.n_tied,
         ))  # fmt: skip
     p_values = [math.nan if i in same_as else x.p for i, x in enumerate(comparisons)]
     adjusted = stats.holm(p_values)
@@ -367,10 +371,12 @@ def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]
 
 
 def _without_items(pair: ScoredPair) -> Comparison:
-    """The comparison of a figure of which no item was scored by both models."""
+    """The comparison of a figure without an item that both models scored and neither has tied."""
     nan = math.nan
     numbers = (nan, nan, nan, nan, nan, nan, nan)
-    return Comparison(*pair.key, pair.base.statistic, 0, *numbers, "none", pair.number)
+    return Comparison(
+        *pair.key, pair.base.statistic, 0, *numbers, "none", pair.number, n_tied=pair.n_tied
+    )
 
 
 def _same_by_construction(pairs: Sequence[ScoredPair]) -> dict[int, int]:
@@ -471,7 +477,7 @@ def scored_pair(base: Run, new: Run, key: FigureKey) -> ScoredPair | None:
 
 
 def _pair(base: Run, new: Run, key: FigureKey, number: int = 1) -> ScoredPair | None:
-    """The same with pairs of which no item was scored by both."""
+    """The same with pairs that have no item to compare."""
     is_scaled = bool(_one_kind(base.results, key)) and bool(unlike_first([base, new]))
     if is_pooled(key.measure) or is_scaled:
         return None
@@ -488,7 +494,13 @@ def _pair(base: Run, new: Run, key: FigureKey, number: int = 1) -> ScoredPair | 
             for item in of_new.items
         ]
         of_new = replace(of_new, items=objects(renamed))
-    return ScoredPair(key, of_base, of_new, number)
+    # equal probabilities say nothing of either model, although they are not right
+    tied = {*of_base.tied_items, *of_new.tied_items}
+    n_tied = len(tied.intersection(of_base.items).intersection(of_new.items))
+    if tied:
+        of_base = of_base.without(tied)
+        of_new = of_new.without(tied)
+    return ScoredPair(key, of_base, of_new, number, n_tied)
 
 
 def _fingerprint(run: Run, task: str) -> str:
@@ -578,7 +590,8 @@ def _with_shared_draws(
     """
     runs_with: dict[tuple[str, ...], dict[int, Scores]] = {}  # items -> run -> its scores
     for (i, _), pair in pairs.items():
-        if pair.base.statistic in ("share", "mean") and len(pair.base.items) > stats.MOST_EXACT:
+        is_mean = pair.base.statistic in ("share", "mean")
+        if is_mean and not pair.n_tied and len(pair.base.items) > stats.MOST_EXACT:
             runs_with.setdefault(tuple(pair.base.items), {})[i] = pair.base
     outcomes: dict[tuple[int, int], Outcome] = {}
     for scores_of in runs_with.values():
@@ -587,7 +600,7 @@ def _with_shared_draws(
         sums = stats.random_flips(np.column_stack([values, np.ones(len(values))]), rng)
         for (a, i), (b, j) in permutations(enumerate(scores_of), 2):
             differences = values[:, b] - values[:, a]
-            if (i, j) in pairs and differences.any():
+            if (i, j) in pairs and not pairs[i, j].n_tied and differences.any():
                 pair_sums = np.column_stack([sums[:, b] - sums[:, a], sums[:, -1]])
                 test = stats.flip_test(pair_sums, differences)
                 outcomes[i, j] = float(differences.mean()), test.ci_low, test.ci_high, test.p

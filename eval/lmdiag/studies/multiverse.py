@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 MULTIVERSE = "multiverse.json"
 MULTIVERSE_PAGE = "multiverse.html"
 
-_OF_FIGURE = ("value", "n", "ci_low", "ci_high", "chance", "statistic")
+_OF_FIGURE = ("value", "n", "n_tied", "ci_low", "ci_high", "chance", "statistic")
 """Fields of a figure that the table of a multiverse has."""
 _OF_DIFFERENCE = (
-    "n", "difference", "ci_low", "ci_high", "p", "p_adjusted", "n_tests", "test",
+    "n", "n_tied", "difference", "ci_low", "ci_high", "p", "p_adjusted", "n_tests", "test",
 )  # fmt: skip
 """Fields of a comparison that the file has."""
 
@@ -206,7 +206,7 @@ class Multiverse(Presentable):
         """Returns a pandas table with a row per headline figure and protocol.
 
         `model`, a column per knob, `run` (its directory), the parts of the figure's address, and
-        value, n, ci_low, ci_high, chance and statistic; proportions are in [0, 1].
+        value, n, n_tied, ci_low, ci_high, chance and statistic; proportions are in [0, 1].
         """
         from pandas import DataFrame
 

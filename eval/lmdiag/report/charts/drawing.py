@@ -69,7 +69,7 @@ _ACROSS: dict[str, dict[str, Any]] = {
 
 _TOOLTIP = (
     *("label", "panel", "series", "level", "at", "cut-off", "surprisal", "row", "word", "protocol"),
-    *("n", "shuffles", "versus_chance", "value", "low", "high", "sd", "chance", "human"),
+    *("n", "n_tied", "shuffles", "versus_chance", "value", "low", "high", "sd", "chance", "human"),
     *("published", "first", "second", "p", "p_adjusted"),
 )
 """Columns that tooltips of figures show, in their order."""
@@ -79,7 +79,13 @@ _POINTS = "abs(datum.value) < 1e-9 ? '0' : format(100 * datum.value, '+.3~g')"
 
 _FORMS = dict.fromkeys(("n", "at", "shuffles", "contrasts"), ",")
 _FORMS |= dict.fromkeys(("p", "p_adjusted"), ".3f") | dict.fromkeys(("first", "second"), ".1%")
-_TITLES = {"low": "from", "high": "to", "versus_chance": "against chance", "p_adjusted": "p adj."}
+_TITLES = {
+    "n_tied": "tied",
+    "low": "from",
+    "high": "to",
+    "versus_chance": "against chance",
+    "p_adjusted": "p adj.",
+}
 
 
 class _Rows(alt.Data):

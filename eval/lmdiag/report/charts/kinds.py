@@ -35,7 +35,7 @@ _MOST_LEVELS = 40
 _DRAWN = [
     *FigureKey._fields,
     *("model", "label", "series", "panel", "at", "score", "cut-off"),
-    *("value", "n", "chance", "versus_chance", "sd", "low", "high", "published", "human"),
+    *("value", "n", "n_tied", "chance", "versus_chance", "sd", "low", "high", "published", "human"),
     "shuffles",
 ]
 """Columns of figures that charts have."""
