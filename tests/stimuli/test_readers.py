@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from lmdiag import analyse as analyse_rows
-from lmdiag import stimuli
+from lmdiag import check, stimuli
 from lmdiag.analysis.human import read_human
 from lmdiag.analysis.procedures import Procedure, procedure_for
 from lmdiag.runs.surprisals import read_texts
@@ -862,3 +862,35 @@ def test_a_column_that_names_cells_is_the_condition_where_factors_leave_cells_em
     assert [*crossed.levels] == ["verb", "mood"]
     without_names = design_of(stimuli.load(rows.drop(columns="cell")))
     assert [*without_names.levels] == ["verb", "mood"]
+
+
+def test_texts_that_stand_in_several_rows_are_read_once_beside_responses():
+    """Answers of models to sentences, and ratings, of which identical ones are data."""
+    texts = ["The dog near us ran.", "A cat sat down at home.", "My hens never sing at all."]
+    answers = pd.DataFrame(
+        {"model": model, "sentence": text, "try": n, "correct": (n + len(text)) % 2}
+        for model in "xy"
+        for text in texts
+        for n in range(4)
+    )
+    found = check(answers)
+    assert (found.n_rows, found.reads) == (3, ("The dog near us ran.",))
+    assert found.notes == (
+        "rows: 24 have 3 sentences, each of which is read once, without model, try, correct, which "
+        "differ between its rows",
+    )
+    assert found.other.endswith("--response correct --item sentence --conditions model")
+    ratings = pd.DataFrame(
+        {"item": n % 2, "kind": kind, "sentence": f"A dog {n % 2} {kind}.", "liked": n * n % 5}
+        for n in range(12)
+        for kind in ("ran", "sat")
+    )
+    found = check(ratings)
+    assert (found.n_rows, found.n_complete, found.error) == (4, 2, "")
+    assert found.other.endswith("`lmdiag analyse`, with --response liked")
+    twice = ratings.drop(columns="liked")
+    assert "remove them, or keep one" in check(twice).error
+    assert (
+        "1 of 4 rows have the text"
+        in check({"sentence": [*texts, texts[0]], "n": [*"abcd"]}).warnings[0]
+    )

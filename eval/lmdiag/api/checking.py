@@ -344,7 +344,7 @@ def _first_rows(source: Table | None) -> tuple[Mapping[str, str], ...]:
 def _of_stimuli(found: TableCheck, source: Table | None, rows: Stimuli) -> TableCheck:
     """What is read of stimuli."""
     from lmdiag.stimuli.designs.design import check_columns, design_of, item_columns
-    from lmdiag.stimuli.proposing.other_rows import responses_of_readers
+    from lmdiag.stimuli.proposing.other_rows import responses_beside_texts
 
     options = DesignOptions(**found.design.stored())
     check_columns({rows.task: rows}, options)
@@ -353,7 +353,8 @@ def _of_stimuli(found: TableCheck, source: Table | None, rows: Stimuli) -> Table
     if design is None:
         return replace(found, n_rows=len(rows), columns=_columns(found, source, ()))
     is_cloze = rows.form == "cloze"
-    other = None if is_cloze else responses_of_readers(columns)
+    beside = columns if source is None else source.columns
+    other = None if is_cloze or rows.compared else responses_beside_texts(beside)
     found = replace(
         found,
         command="cloze" if is_cloze else "run",
@@ -385,7 +386,7 @@ def _of_unknown(
     found: TableCheck, source: Table | None, unknown: UnknownLayout, table: Any
 ) -> TableCheck:
     """What a table without texts may be, or what another command reads of it."""
-    from lmdiag.stimuli.proposing.other_rows import responses_of_readers
+    from lmdiag.stimuli.proposing.other_rows import responses_beside_texts
 
     found = replace(found, n_rows=len(unknown.table), lacks=unknown.lacks, command="")
     other = unknown.other
@@ -401,7 +402,7 @@ def _of_unknown(
         what = f"{', '.join(named)} cannot be items or conditions here: {other.text()}"
         raise BadInput(f"{found.file}: {what}; leave out --item and --conditions")
     if other is None:
-        of_readers = responses_of_readers(unknown.table.columns)
+        of_readers = responses_beside_texts(unknown.table.columns)
         first, *further = unknown.readings
         readings = [first, *(reading for reading in further if reading.rows)]
         if found.design.item:

@@ -128,6 +128,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         plain_uses = {x: "break-down" if x in by else "not used" for x in others if x != "good"}
         hints = [] if stimuli.form == "minimal_pairs" else [*_item_hints(stimuli, others, texts)]
         hints += _further_texts(stimuli, others)
+        hints = hints or [*_repeated_texts(stimuli, texts)]
         return Design(
             len(stimuli),
             form,
@@ -169,6 +170,14 @@ def _further_texts(stimuli: Stimuli, others: Iterable[str]) -> Iterator[str]:
     if texts:
         both = " ".join(map(quote, (read, *texts)))
         yield f"{', '.join(texts)} not read: --wide {both} reads a row for each"
+
+
+def _repeated_texts(stimuli: Stimuli, texts: Sequence[str]) -> Iterator[str]:
+    """Yields how many rows without items have the text of another row."""
+    n_repeated = len(stimuli) - len({*stimuli.texts(*texts)})
+    if n_repeated and not stimuli.compared:
+        has = f"{n_repeated:,} of {len(stimuli):,} rows have the text of another row"
+        yield f"{has}, and count as often as they stand there"
 
 
 def _item_hints(stimuli: Stimuli, others: Sequence[str], texts: Sequence[str]) -> Iterator[str]:

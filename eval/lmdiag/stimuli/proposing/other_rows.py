@@ -162,19 +162,50 @@ def _unnamed_numbers(layout: TableLayout) -> OtherRows | None:
     return OtherRows("analyse", "responses in numbers", columns)
 
 
-def responses_of_readers(columns: Mapping[str, Sequence[Any]]) -> OtherRows | None:
-    """Returns the responses of readers in numbers that a table of texts has, too."""
-    readers = [name for name in columns if is_named(name, "reader")]
-    if not readers:
+def responses_beside_texts(columns: Mapping[str, Sequence[Any]]) -> OtherRows | None:
+    """Returns the responses in numbers that stand beside the texts of a table.
+
+    Texts, or items of readers, stand in several rows then. A column of any name has responses where
+    it differs between rows with the same texts.
+    """
+    layout = TableLayout(columns)
+    texts = layout.of_kind("text", "question")
+    readers = [layout.values[name] for name in layout.participants]
+    has_readers = any(values.are_groups for values in readers)
+    item = layout.item if layout.item and layout.values[layout.item].are_groups else ""
+    item = item or next((x for x in texts if len(texts) == 1 and layout.values[x].are_groups), "")
+    with_units = [x for x in layout.of_kind("word", "label") if _has_numbers(layout, x)]
+    names = [x for x in (*layout.of_kind("number"), *with_units) if x != item]
+    measures = [name for name in names if _differs_with_one_text(layout, name, texts)]
+    if has_readers:
+        measures += [x for x in _measures(layout, [item]) if is_outcome(x) and x not in measures]
+    measures.sort(key=lambda name: not is_outcome(name))
+    if not (item and measures):
         return None
-    roles = ("reader", "item", "outcome")
-    names = [name for name in columns if is_outcome(name) or any(is_named(name, x) for x in roles)]
-    layout = TableLayout({name: columns[name] for name in names})
-    measures = [name for name in _measures(layout, [layout.item]) if is_outcome(name)]
-    if not (layout.item and measures and layout.values[readers[0]].are_groups):
-        return None
-    found = {"item": layout.item, "response": measures[0]}
-    return OtherRows("analyse", "responses in numbers", found)
+    found = {"item": item, "response": measures[0]}
+    # of models that answered the same texts, without other factors
+    labels = [x for x in layout.of_kind("label", "word") if x != item]
+    are_models = labels == ["model"] and len(layout.values["model"].levels) <= MOST_LABELS
+    conditions = labels if are_models else ()
+    return OtherRows("analyse", "responses in numbers", found, conditions=conditions)
+
+
+def _differs_with_one_text(layout: TableLayout, name: str, texts: Sequence[str]) -> bool:
+    """Whether numbers that do not count rows differ between rows with the same texts."""
+    import numpy as np
+
+    from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct
+
+    values = layout.values[name]
+    roles = ("reader", "position", "text", "list", "item", "set")
+    is_named_else = any(is_named(name, role) for role in roles) and not is_outcome(name)
+    if not texts or is_named_else or name in layout.of_readers or _are_trials(layout, name):
+        return False
+    codes = combined(*(layout.values[text].codes for text in texts))
+    is_repeated = 2 * n_distinct(codes) <= np.count_nonzero(codes >= 0)
+    if not is_repeated or is_known_from(values.codes, [codes]):
+        return False
+    return is_outcome(name) or (len(values.levels) > 2 and not values.are_counted)
 
 
 def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
@@ -25,8 +26,15 @@ from lmdiag.stimuli.reading.columns import ITEM_COLUMNS, name_columns, near_name
 from lmdiag.stimuli.reading.filters import Condition
 from lmdiag.stimuli.reading.forms import in_form
 from lmdiag.stimuli.values.critical_words import column_and_start
-from lmdiag.stimuli.values.kinds import RELATED, Distinct, shared_words, values_of
-from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named, named
+from lmdiag.stimuli.values.kinds import (
+    FEW_ROWS,
+    RELATED,
+    Distinct,
+    is_numeral,
+    shared_words,
+    values_of,
+)
+from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named, is_outcome, named
 from lmdiag.stimuli.values.splits import parts_of
 from lmdiag.tables.table_files import (
     ROW_NAMES,
@@ -38,7 +46,7 @@ from lmdiag.tables.table_files import (
     read_table,
     row_index,
 )
-from lmdiag.text import DATA_SUFFIX, is_composed, is_decomposed
+from lmdiag.text import DATA_SUFFIX, first_few, is_composed, is_decomposed
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 if TYPE_CHECKING:
@@ -81,7 +89,7 @@ def read_items(
     table = in_form(table, task, options)
     if is_own:
         check(table)
-        table = _with_item(table)
+        table = _with_texts_once(_with_item(table))
     if missing := diagnostics.get(task).missing_columns(table.columns):
         reason = f"is missing, which the diagnostic {task} has: give rows of your own another name"
         raise BadInput(f"{table.name}: the column {missing[0]} {reason}")
@@ -111,6 +119,63 @@ def _with_item(table: Table) -> Table:
     column = names[0].removesuffix(DATA_SUFFIX)
     note = f"columns: {column} as item, since its rows have related texts"
     return table.having({"item": table.columns[names[0]]}, note)
+
+
+def _with_texts_once(table: Table) -> Table:
+    """The table with each text of an item once, where most texts stand in several rows.
+
+    Columns that differ between rows with the same text are about these rows, as responses are.
+    Rows with items stay unless one of these columns has numbers, since others may be conditions.
+    """
+    import numpy as np
+
+    if "contrast" in table.columns or table.form not in ("", "sentences"):
+        return table
+    if len(table) < FEW_ROWS:
+        return table
+    words = [name for name in TEXT_COLUMNS if name != "sentence"]
+    texts_of = [*(["sentence"] if table.form else words), "regions"]
+    items = [name for name in named("item", table.columns) if name.casefold() != "id"][:1]
+    names = [*items, *(name for name in texts_of if name in table.columns)]
+    texts = [*zip(*(map(str, table.columns[name]) for name in names), strict=True)]
+    first_row: dict[tuple[str, ...], int] = {}
+    for row, text in enumerate(texts):
+        first_row.setdefault(text, row)
+    if 2 * len(first_row) > len(table):
+        return table
+    numbers = {text: number for number, text in enumerate(first_row)}
+    codes = np.array([numbers[text] for text in texts], dtype=np.intp)
+    names += ["id", *ROW_NAMES]
+    columns = {x: values_of(v) for x, v in table.columns.items() if x not in names}
+    differing = {x: v for x, v in columns.items() if not _is_known(v, codes)}
+    have_responses = any(
+        is_outcome(x) or (v.is_number and not (v.are_counted or _is_named_else(x)))
+        for x, v in differing.items()
+    )
+    are_read = not {*differing}.isdisjoint(ITEM_COLUMNS - {"condition"})
+    if are_read or (items and not have_responses):
+        return table
+    unit = "sentences" if table.form else "texts"
+    of_items = " of items" if items else ""
+    note = (
+        f"rows: {len(table):,} have {len(first_row):,} {unit}{of_items}, each of which is read once"
+    )
+    note += (
+        f", without {first_few([*differing])}, which differ between its rows" if differing else ""
+    )
+    return table.of_rows_at([*first_row.values()]).having({}, note, without=differing)
+
+
+def _is_named_else(name: str) -> bool:
+    """Whether numbers are named as what is no response."""
+    return any(is_named(name, role) for role in ("list", "item", "reader", "set", "position"))
+
+
+def _is_known(values: Distinct, texts: NDArray[np.intp]) -> bool:
+    """Whether all rows with one text have one value, or all have none."""
+    from lmdiag.stimuli.values.codes import is_known_from
+
+    return is_known_from(values.codes + 1, [texts])
 
 
 def _are_alike(first: Distinct, second: Distinct) -> bool:
@@ -280,13 +345,41 @@ def _without_repeated_rows(table: Table, *, allowed: bool) -> Table:
     earlier_row = _repeated(table)
     if not earlier_row:
         return table
-    if not allowed:
+    response = "" if allowed else _response_of(table)
+    if response:
+        n = f"{len(earlier_row):,} identical ones are left out ({table.places([*earlier_row])})"
+        what = f"{response} differs between rows that are else identical, as responses do"
+        note = f"rows: {n}; {what}: `lmdiag analyse` with --response {quote(response)} reads all"
+        table = table.having({}, note)
+    elif not allowed:
         row, earlier = next(iter(earlier_row.items()))
         every = f"{len(earlier_row)} repeated: {table.places([*earlier_row])}"
         remedy = "remove them, or keep one of each by --allow-duplicates"
         problem = f"the row is identical to {table.places([earlier])} ({every})"
         raise table.error(row, f"{problem}: {remedy}")
     return table.of_rows_at([row for row in range(len(table)) if row not in earlier_row])
+
+
+def _response_of(table: Table) -> str:
+    """The column of numbers that differs between rows which are else identical; "" for none.
+
+    It does so in a quarter of the groups of such rows, and is not named as a list or the like.
+    """
+    import numpy as np
+
+    from lmdiag.stimuli.values.codes import combined, n_distinct_by
+
+    columns = {x: values_of(v) for x, v in table.columns.items() if x not in ROW_NAMES}
+    for name, values in columns.items():
+        has_numbers = 2 * sum(map(is_numeral, values.levels)) > len(values.levels)
+        if _is_named_else(name) or not (has_numbers or is_outcome(name)):
+            continue
+        groups = combined(*(x.codes + 1 for other, x in columns.items() if other != name))
+        n_values = n_distinct_by(groups, values.codes)
+        is_several = np.bincount(groups) > 1
+        if is_several.any() and 4 * (n_values[is_several] > 1).sum() >= is_several.sum():
+            return name
+    return ""
 
 
 def _repeated(table: Table) -> dict[int, int]:

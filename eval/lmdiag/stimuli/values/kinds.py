@@ -131,6 +131,13 @@ class Distinct:
         numbers = [*map(float, self.levels)]
         return min(numbers) >= 0 and not all(map(float.is_integer, numbers))
 
+    @property
+    def are_counted(self) -> bool:
+        """Whether the numbers from 0 or 1 up stand equally often, as those of rows and trials."""
+        n = len(self.levels)
+        is_even = n > 2 and int(self.counts.min()) == int(self.counts.max())
+        return is_even and {*self.levels} in ({*map(str, range(n))}, {*map(str, range(1, n + 1))})
+
     def differs_within(self, groups: Distinct) -> bool:
         """Whether most values of another column have several of these."""
         from lmdiag.stimuli.values.codes import n_distinct_by
