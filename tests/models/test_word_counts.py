@@ -14,7 +14,9 @@ from wordfreq import word_frequency
 import lmdiag
 from lmdiag.models import LoadOptions, load
 from lmdiag.report.display import output_of
-from lmdiag.types import BadInput, Query, Question, Sentence
+from lmdiag.report.selections import ReportFigures
+from lmdiag.report.tables import headline_rows
+from lmdiag.types import DIAGNOSTICS, BadInput, Query, Question, Sentence
 
 ARPA = """\\data\\
 ngram 1=6
@@ -168,6 +170,28 @@ def test_frequency_adds_nothing_to_a_baseline_that_has_it():
     assert (guess.name, frequency.name) == ("guess", "word frequency, no context")
     (by_hand,) = lmdiag.fit(table, surprisal="by_hand", **how).models
     assert frequency.delta_log_likelihood == pytest.approx(by_hand.delta_log_likelihood, abs=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_documented_figures_are_those_of_the_published_items(
+    data_dir, agreement_dir, root, tmp_path
+):
+    computed = []
+    for data, tasks in ((data_dir, DIAGNOSTICS), (agreement_dir, ("agreement",))):
+        how = {"tasks": tasks, "output": tmp_path, "quiet": True}
+        figures = ReportFigures.of([lmdiag.run("frequency:en", data, **how).results])
+        for task in tasks:
+            name = figures.diagnostic(task).short_title
+            for row in headline_rows(task, figures):
+                figure = row.cells[0].figure
+                values = [cell.value.rstrip("↑↓≈*") or "–" for cell in row.cells]
+                computed.append([name, row.labels[0], str(figure.n), *values])
+    page = (root / "docs/recipes.md").read_text("utf-8")
+    page = page.partition("## Is it more than frequency?")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if "| " in line][2:]
+    assert len(rows) == 14
+    assert [row for row in rows if row not in computed] == []
 
 
 # ---- n-grams -------------------------------------------------------------------------------------
