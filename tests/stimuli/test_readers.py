@@ -894,3 +894,30 @@ def test_texts_that_stand_in_several_rows_are_read_once_beside_responses():
         "1 of 4 rows have the text"
         in check({"sentence": [*texts, texts[0]], "n": [*"abcd"]}).warnings[0]
     )
+
+
+def test_the_fewest_columns_that_name_items_are_given_where_numbers_begin_anew():
+    """Numbers of sentences in two constructions of two patterns; a column that has them all."""
+    texts = [
+        "The old man near us", "A dog with teeth", "My friends from Spain", "Those logs in water",
+        "Her child at home", "Nobody on this boat", "Some king of France", "Our best new cook",
+    ]  # fmt: skip
+    rows = pd.DataFrame(
+        {"pattern": "xy"[n // 4], "construction": str(n // 2 % 2),
+         "item": str(n % 2), "code": f"k{n}", "number": ["sg", "pl"][n % 3 > 0], "kind": kind,
+         "sentence": f"{text} {verb}."}
+        for n, text in enumerate(texts)
+        for kind, verb in (("good", "sings"), ("bad", "sing"))
+    )  # fmt: skip
+    begin = "item numbers begin anew"
+    (line,) = [x for x in design_of(stimuli.load(rows)).warnings if x.startswith(begin)]
+    assert line.endswith("and code names the items: give --item code (8 items)")
+    without = rows.drop(columns="code")
+    (line,) = [x for x in design_of(stimuli.load(without)).warnings if x.startswith(begin)]
+    assert line.endswith("give --item pattern construction item (8 items)")
+    options = DesignOptions(item=("pattern", "construction", "item"))
+    found = design_of(stimuli.load(without), options)
+    assert (found.n_complete, [*found.levels]) == (8, ["kind"])
+    renamed = without.rename(columns={"item": "sent_id"})
+    (line,) = design_of(stimuli.load(renamed)).warnings
+    assert line.endswith("give --item pattern construction sent_id (8 items)")

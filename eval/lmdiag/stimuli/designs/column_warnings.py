@@ -13,6 +13,7 @@ import numpy as np
 
 from lmdiag.diagnostics.base import MOST_LEVELS
 from lmdiag.stimuli.designs.conditions import MANY_LABELS, RARE, SHARE, Uses
+from lmdiag.stimuli.designs.item_keys import item_key
 from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct_by
 from lmdiag.stimuli.values.kinds import MOST_LABELS, RELATED, Distinct, shared_words
 from lmdiag.stimuli.values.levels import near_level_problem, near_levels
@@ -39,9 +40,7 @@ def warnings_of(uses: Uses, places: Places | None = None) -> list[str]:
         places: what to call rows; None for tables whose rows have no places.
     """
     lines = [*_missing(uses, places), *_repeated(uses), *_misspelt(uses, places)]
-    for name in uses.restarts:
-        has = f"item numbers begin anew at each {name}: their texts have few words in common"
-        lines.append(f"{has}: give --item {quote(name)} item")
+    lines += restart_lines(uses) if uses.restarts else ()
     if uses.levels:
         lines += [*filter(None, [_split_of_labels(uses)])]
         lines += [_nested(uses, name) or _dropped(uses, name) for name in uses.dropped]
@@ -69,6 +68,21 @@ def _split_of_labels(uses: Uses) -> str:
     return next(filter(None, splits), "")
 
 
+def restart_lines(uses: Uses) -> Iterator[str]:
+    """Yields the columns that name the items together, or those at which numbers begin anew."""
+    key, n_items = item_key(uses)
+    why = "their texts have few words in common"
+    if key:
+        columns = [name for name in key if name != uses.item]
+        at = f"at each {' and '.join(columns)}: {why}"
+        at = at if uses.item in key else f"({why}), and {columns[0]} names the items"
+        option = " ".join(map(quote, key))
+        yield f"item numbers begin anew {at}: give --item {option} ({n_items:,} items)"
+        return
+    for name in uses.restarts:
+        yield f"item numbers begin anew at each {name}: {why}: give --item {quote(name)} item"
+
+
 def refuse_near_levels(uses: Uses) -> None:
     """Refuses levels of conditions, and items, that look like another one, see `near_levels`."""
     columns = {"item": uses.rows.items}
@@ -89,8 +103,7 @@ def why_no_conditions(uses: Uses) -> str:
         remedy = f"name one, --conditions {quote(uses.alike[0])}"
         return f"{both} explain the {what} equally well, and neither is taken: {remedy}"
     if uses.restarts:
-        name = quote(uses.restarts[0])
-        return f"item numbers begin anew in each {name}: give --item {name} item"
+        return next(restart_lines(uses))
     if name := _naming_items(uses):
         has = f"each row is an item of its own, and rows of one {name} have related texts"
         return f"{has}: give --item {quote(name)}"

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag import diagnostics
-from lmdiag.stimuli.designs.column_warnings import warnings_of, why_no_conditions
+from lmdiag.stimuli.designs.column_warnings import restart_lines, warnings_of, why_no_conditions
 from lmdiag.stimuli.designs.comparing_options import comparing_options
 from lmdiag.stimuli.designs.conditions import NO_CONDITIONS, Uses, uses_of
+from lmdiag.stimuli.designs.item_keys import item_key
 from lmdiag.stimuli.designs.shown import first_rows, uses_text
 from lmdiag.stimuli.stimulus_rows import Stimuli
 from lmdiag.stimuli.values.codes import Codes, combined, first_rows_of, is_known_from, n_distinct_by
@@ -186,7 +187,10 @@ def _item_hints(stimuli: Stimuli, others: Sequence[str], texts: Sequence[str]) -
     near = named_columns("item", (*others, "id"))[:1]
     for name in near:
         if len(values_of(columns[name]).levels) < len(stimuli):
-            yield f"no column item: if {name} names the items, give --item {quote(name)}"
+            named = design_of(stimuli, DesignOptions(item=(name,)))
+            lines = [line for line in named.warnings if "begin anew" in line] if named else []
+            hint = f"if {name} names the items, give --item {quote(name)}"
+            yield f"no column item: {lines[0] if lines else hint}"
             return
     for name in dict.fromkeys((*near, *others)):
         labels = values_of(columns[name])
@@ -383,6 +387,9 @@ class _Found:
             yield f"{has}{more} and {what}"
             return
         is_often = 4 * len(several) > np.count_nonzero(n_texts)
+        if is_often and item_key(self.uses)[0]:
+            yield from restart_lines(self.uses)
+            return
         divider = self._divider(cells, texts) if is_often else ""
         if divider:
             what = f"choose rows by --filter {divider}=VALUE, else their mean is analysed"
