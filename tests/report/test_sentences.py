@@ -8,16 +8,19 @@ largest is not the largest, and where layers, regions and predictors are called 
 import math
 import random
 import re
+from dataclasses import replace
 
 import pytest
 from pandas import DataFrame, concat
 
 import lmdiag
 from lmdiag.report.analysis_findings import analysis_findings
+from lmdiag.report.fit_findings import fit_findings
 from lmdiag.report.reported_tests import ReportedTest
 from lmdiag.stats import holm
 
 _CLAIMS = {
+    "no gain on held-out": "lower", "has no gain": "lower",
     "no test": "no test", "cannot be told from chance": "unclear", "No effect": "unclear",
     "No gain": "unclear", "No difference": "unclear", "higher": "higher",
     "lower": "lower", "predicts": "higher", "is above chance": "higher",
@@ -59,7 +62,7 @@ def faults(sentences, tests, noun="models"):
     for test in tests:
         if sentences and not test.is_tested and test.value and test.subject not in named:
             found.append(f"{test.subject} has no test, which is not said")
-    for counted in re.finditer(r"\b(both|all (\d+)|any of the (\d+)) (\w+)", text):
+    for counted in re.finditer(r"\b(both|all (\d+)|(?:any|either) of the (\d+)) (\w+)", text):
         n = int(counted[2] or counted[3] or 2)
         if n != len(tests) or n < 2 or not all(test.is_tested for test in tests):
             found.append(f"{counted[0]}: there are {len(tests)}")
@@ -159,6 +162,51 @@ def test_the_exact_p_stands_beside_a_t_test_of_few_items_that_it_contradicts():
     both = concat([items_of("m", few), items_of("n", [5 + i % 3 for i in range(10)])])
     (said,) = analysis_findings(lmdiag.analyse(both, response="rt"))
     assert "for both models: m (1.10; exact p = .250) and n (5.90), each p < .05" in said
+
+
+# ---- human measures -----------------------------------------------------------------------------
+
+
+def words(rng, effects):
+    """Words with reading times and surprisals of some models, with these effects on the times."""
+    n = 60
+    table = DataFrame({"position": range(n), "word": "w", "x": [i % 7 for i in range(n)]})
+    rt = [300 + rng.gauss(0, 10) for _ in range(n)]
+    for number, effect in enumerate(effects, start=1):
+        table[f"s{number}"] = [rng.gauss(5, 2) for _ in range(n)]
+        rt = [time + effect * bits for time, bits in zip(rt, table[f"s{number}"], strict=True)]
+    return table.assign(rt=rt)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("folds", [None, 10])
+def test_sentences_on_a_fit_say_what_the_tests_say(folds, seed):
+    rng = random.Random(seed)
+    effects = [rng.choice([0, 0, 1.2, 3]) for _ in range(1 + seed % 4)]
+    names = [f"s{number}" for number in range(1, len(effects) + 1)]
+    how = {"response": "rt", "controls": ["x"], "lags": 0, "folds": folds}
+    fit = lmdiag.fit(words(rng, effects), surprisal=names, **how)
+    tests = [ReportedTest(m.name, "", m.per_word, m.p, n=m.n) for m in fit.models]
+    assert faults(fit_findings(fit), tests) == []
+
+
+def test_a_gain_below_zero_is_no_gain_and_predicts_nothing():
+    table = words(random.Random(0), [0.0])
+    fit = lmdiag.fit(table, surprisal="s1", response="rt", controls=["x"], lags=0)
+    lost = replace(fit, models=[replace(fit.models[0], per_word=-0.01, p=0.04)])
+    (said,) = fit_findings(lost)
+    assert said.startswith(
+        "Surprisal of s1 has no gain for rt on held-out words (−0.01000 per word)"
+    )
+
+
+def test_each_predictor_has_a_sentence_by_its_own_test():
+    table = words(random.Random(3), [3.0, 0.0]).assign(entropy=lambda x: x["s2"])
+    how = {"response": "rt", "controls": ["x"], "lags": 0, "predictors": ["surprisal", "entropy"]}
+    fit = lmdiag.fit(table.rename(columns={"s1": "surprisal"}), **how)
+    surprisal, entropy = fit_findings(fit)
+    assert surprisal.startswith("Surprisal predicts rt beyond the baseline with entropy: F(1, 56)")
+    assert entropy.startswith("No gain of entropy for rt beyond the baseline with surprisal can")
 
 
 # ---- sentences that were false ------------------------------------------------------------------

@@ -118,7 +118,7 @@ class HumanFit(Presentable):
     @property
     def reads(self) -> tuple[str, ...]:
         """The first word of the table in its text, and what the columns are used for."""
-        return self.table.reads()
+        return self.table.reads([model.source for model in self.models])
 
     @property
     def is_mixed(self) -> bool:
@@ -240,6 +240,8 @@ def _layer_notes(fits: Sequence[ModelFit]) -> list[str]:
     if n_layers < 2:
         return []
     best = max(of_layers, key=lambda fit: fit.per_word)
+    if best.per_word <= 0:
+        return []
     of_model = f" ({best.source})" if n_layers > len({fit.layer for fit in of_layers}) else ""
     return [
         f"{n_layers} layers were tried; the largest gain is that of layer {best.layer}{of_model}, "

@@ -95,8 +95,11 @@ class HumanTable:
         self.notes = notes
         self._texts: dict[str, Series[str]] = {}
 
-    def uses(self) -> dict[str, str]:
-        """Returns what each column is used for, those that are used first."""
+    def uses(self, surprisals: Sequence[str] = ()) -> dict[str, str]:
+        """Returns what each column is used for, those that are used first.
+
+        `surprisals` are columns that have the surprisals of models.
+        """
         from lmdiag.analysis.regression import names_in
 
         how = self.procedure
@@ -106,13 +109,14 @@ class HumanTable:
         uses |= (
             dict.fromkeys(names_in(how.formula or " + ".join(how.predictors)), "predictor") | uses
         )
+        uses |= {name: "surprisal" for name in surprisals if name not in uses}
         used = {name: use for name, use in uses.items() if name and name in self.frame}
         return used | {str(x): "not used" for x in self.frame if x and x not in used}
 
-    def reads(self) -> tuple[str, ...]:
+    def reads(self, surprisals: Sequence[str] = ()) -> tuple[str, ...]:
         """Returns the first word in its text with its response, and what columns are used for."""
         how = self.procedure
-        uses = self.uses()
+        uses = self.uses(surprisals)
         used = {name for name, use in uses.items() if use != "not used"}
         value = f"{how.response} {self.texts(how.response)[0]}" if how.response in used else ""
         if not {how.word, how.text, how.position} <= used:

@@ -105,6 +105,7 @@ class Knob:
             "" for none.
         varies: whether a multiverse varies it unless told otherwise.
         named: whether its value is a part of the name of what answers.
+        unset: what its value is called where none is given.
     """
 
     name: str
@@ -112,6 +113,7 @@ class Knob:
     template: str = ""
     varies: bool = True
     named: bool = False
+    unset: str = "none"
 
     @property
     def option(self) -> str:
@@ -152,7 +154,7 @@ class Knob:
         if self.has_template(query):
             return self.template
         value = getattr(query, self.name)
-        return "none" if value in ("", None) else str(value)
+        return self.unset if value in ("", None) else str(value)
 
     def words(self, query: QueryOptions) -> str:
         """Returns its value as tables and messages name it."""
@@ -172,7 +174,7 @@ KNOBS = {
         Knob("first_letter", "letter"),
         Knob("elicitation", "elicitation", varies=False),
         Knob("choice_prompt", "question", varies=False),
-        Knob("layer", "layer", varies=False, named=True),
+        Knob("layer", "layer", varies=False, named=True, unset="last"),
     )
 }
 """Option -> its knob, in the order of signatures. `chat` and `instruction` make the prompt."""

@@ -189,10 +189,16 @@ def difference_title(base: str, new: str) -> str:
 def asked_differently(protocols: Sequence[QueryOptions], names: Sequence[str]) -> list[str]:
     """Returns a line for each run that was asked otherwise than the first one.
 
+    Layers, which the names say, are passed over.
+
     >>> asked_differently([QueryOptions(), QueryOptions(unit="word", bos="never")], ["a", "b"])
     ['a and b were asked differently: unit (token and word); bos (auto and never)']
     """
-    parts = [differing_knobs(protocols[0], protocol) for protocol in protocols]
+    named = {knob.key for knob in KNOBS.values() if knob.named}
+    parts = [
+        {key: text for key, text in differing_knobs(protocols[0], x).items() if key not in named}
+        for x in protocols
+    ]
     return [
         f"{names[0]} and {name} were asked differently: {'; '.join(different.values())}"
         for name, different in zip(names, parts, strict=True)

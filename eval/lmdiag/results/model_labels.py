@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import compress
 
 from lmdiag.asking.protocol import KNOBS, QueryOptions
@@ -115,7 +116,7 @@ def model_labels(
         ),
     ]
     names = distinct_names(model.id for model in models if model and not model.name)
-    queries: Sequence[QueryOptions | None] = asked or [None] * len(models)
+    queries = _with_last_layers(models, asked) or [None] * len(models)
     labels = [
         model_label(model, query, "" if model is None else model.name or names[model.id])
         for model, query in zip(models, queries, strict=True)
@@ -127,6 +128,24 @@ def model_labels(
             for label, fact in zip(labels, facts, strict=True)
         ]
     return labels
+
+
+def _with_last_layers(
+    models: Sequence[ModelInfo | None], asked: Sequence[QueryOptions]
+) -> Sequence[QueryOptions | None]:
+    """How models were asked, with the number of the last layer where others answer earlier."""
+    pairs = [*zip(models, asked, strict=False)]
+    earlier = {
+        (model.id, model.revision, model.name)
+        for model, query in pairs
+        if model and query.layer is not None
+    }
+    return [
+        replace(query, layer=model.n_layers)
+        if model and query.layer is None and (model.id, model.revision, model.name) in earlier
+        else query
+        for model, query in pairs
+    ]
 
 
 def _in_brackets(choices: Iterable[str]) -> str:

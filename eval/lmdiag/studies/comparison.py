@@ -457,11 +457,14 @@ def differing_knobs(a: QueryOptions, b: QueryOptions) -> dict[str, str]:
 
     >>> differing_knobs(QueryOptions(), QueryOptions(chat=True, prompt="<s>{context}"))
     {'prompt': 'prompt (none and chat template)'}
+    >>> differing_knobs(QueryOptions(layer=0), QueryOptions())
+    {'layer': 'layer (0 and last)'}
     """
     texts = {}
     for option, knob in KNOBS.items():
         if getattr(a, knob.name) != getattr(b, knob.name):
-            choices = dict.fromkeys(shortened(knob.words(asked), 60) for asked in (a, b))
+            words = knob.choice if knob.named else knob.words
+            choices = dict.fromkeys(shortened(words(asked), 60) for asked in (a, b))
             alike = "each its own " * (len(choices) == 1)
             texts[knob.key] = f"{option} ({alike}{' and '.join(choices)})"
     return texts
