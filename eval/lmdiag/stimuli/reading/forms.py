@@ -123,6 +123,8 @@ def _pair_rows(table: Table, task: str) -> Table:
     for column in pair:
         if column not in table.columns:
             raise table.lacks(column, "every pair needs both")
+    _refuse_empty_halves(table, pair)
+    for column in pair:
         for row, text in enumerate(table.columns[column]):
             is_text = isinstance(text, str)
             problem = text_problem("sentence", text) if is_text else "is missing or not text"
@@ -144,6 +146,20 @@ def _pair_rows(table: Table, task: str) -> Table:
     renamed = replace(table, rows=table.rows.rename(columns=short))
     twice = renamed.of_rows_at([row for row in range(len(table)) for _ in pair])
     return replace(twice.having(made, without=pair), form="minimal_pairs")
+
+
+def _refuse_empty_halves(table: Table, pair: Sequence[str]) -> None:
+    """Refuses pairs without one of their sentences, and names the filter that leaves them out."""
+    empty = {
+        column: [row for row, text in enumerate(table.columns[column]) if text in (None, "")]
+        for column in pair
+    }
+    found = {table.chosen.get(column, column): rows for column, rows in empty.items() if rows}
+    remedy = " ".join(quote(f"{column}!=") for column in found)
+    for column, rows in found.items():
+        has = f"the column {column} is empty in {len(rows):,} of {len(table):,} rows"
+        every = f" ({table.places(rows)})" if len(rows) > 1 else ""
+        raise table.error(rows[0], f"{has}{every}: write a sentence, or give --filter {remedy}")
 
 
 def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, task: str) -> list[str]:

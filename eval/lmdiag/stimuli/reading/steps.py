@@ -261,7 +261,7 @@ def first_steps(
     for condition in options.filter:
         with problems.kept():
             table = _filtered(table, condition)
-    made = {"item", "condition"} if options.wide else {"item"}
+    made = {"item", wide_condition(table.columns, options.wide)} if options.wide else {"item"}
     for option, name in _named_columns(options, table.columns):
         if name and name not in made:
             with problems.kept():
@@ -411,17 +411,17 @@ def _long(table: Table, names: Sequence[str], text: str) -> Table:
     if not text:
         has_text = {"context", "sentence"} & others
         text = "target" if has_text else "context" if _are_contexts(table, names) else "sentence"
-    for name in (text, "condition"):
-        if name in others:
-            there = f"--wide makes a column {name}, which is there"
-            raise BadInput(f"{table.name}: {there}: rename it in the file")
+    if text in others:
+        there = f"--wide makes a column {text}, which is there"
+        raise BadInput(f"{table.name}: {there}: rename it in the file")
+    condition = wide_condition(table.columns, names)
     cells = table.rows[[*names]].to_numpy(dtype=object)
     is_filled = (cells != "") & ~isna(cells)
     rows, columns = np.nonzero(is_filled)
     conditions = np.array([*names], dtype=object)[columns].tolist()
     long = table.of_rows_at(rows)
     row_names = long.labels("name")
-    made: dict[str, list[Any]] = {text: cells[is_filled].tolist(), "condition": conditions}
+    made: dict[str, list[Any]] = {text: cells[is_filled].tolist(), condition: conditions}
     ids = zip(long.columns.get("id", row_names), conditions, strict=True)
     cell_names = [f"{row}-{name}" for row, name in ids]
     if "id" in others:
@@ -434,15 +434,27 @@ def _long(table: Table, names: Sequence[str], text: str) -> Table:
     if "item" not in others:
         made["item"] = [*map(str, row_names)]
         note += "; item is the number of the row"
+    if condition != "condition":
+        note += f"; {condition} has the names of the columns, since there is a column condition"
     long = long.having(made, note, without=names)
     unit = long.rows.index.names[0]
     index = row_index(long.labels(unit), unit, below=cell_names, names=cell_names)
     return replace(long, rows=long.rows.set_axis(index))
 
 
+def wide_condition(columns: Collection[str], wide: Collection[str]) -> str:
+    """Returns the column that has the names of wide columns, beside a column `condition` another.
+
+    >>> wide_condition(["item", "match"], ["match"]), wide_condition(["condition", "match"], [])
+    ('condition', 'wide_condition')
+    """
+    is_taken = "condition" in columns and "condition" not in wide
+    return "wide_condition" if is_taken else "condition"
+
+
 def _are_contexts(table: Table, names: Sequence[str]) -> bool:
     """Whether there are targets, which most texts of wide columns do not have in them."""
-    if "target" not in table.columns:
+    if "target" not in table.columns or "target" in names:
         return False
     rows = table.rows[["target", *names]].head(_SAMPLE).itertuples(index=False)
     inside = [str(word) in str(text).split() for word, *texts in rows for text in texts if text]
