@@ -354,6 +354,11 @@ class ModelInfo:
 # ---- options -------------------------------------------------------------------------------------
 
 
+def _joined(value: object) -> object:
+    """Several values as an option has them, with commas."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """A record of options.
@@ -384,7 +389,7 @@ class Options:
         values = {}
         for name, value in given.items():
             if isinstance(value, Mapping):
-                value = [f"{key}={column}" for key, column in value.items()]
+                value = [f"{key}={_joined(part)}" for key, part in value.items()]
             if fields[name].default == ():
                 value = (value,) if isinstance(value, str) else tuple(value)
             elif fields[name].default == "" and isinstance(value, int):
@@ -484,6 +489,8 @@ class FactorOptions(Options):
     region: str = ""
     """number or name of the region whose surprisal is the response; all: each by itself; sentence:
     the whole sentence (default: the critical word of --critical, else the sentence)"""
+    levels: tuple[str, ...] = ()
+    """order of the levels of columns, COLUMN=a,b,c (default: alphabetical; numbers by size)"""
 
 
 class FactorKeywords(TypedDict, total=False):
@@ -492,14 +499,13 @@ class FactorKeywords(TypedDict, total=False):
     conditions: str | Sequence[str]
     item: str | Sequence[str]
     region: str | int
+    levels: str | Sequence[str] | Mapping[str, Sequence[object]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DesignOptions(FactorOptions):
     """How the items of a user's own data are analysed, and how effects are shown."""
 
-    levels: tuple[str, ...] = ()
-    """order of the levels of columns, COLUMN=a,b,c (default: alphabetical; numbers by size)"""
     coding: Coding = "sum"
     """of conditions in a formula: sum (-0.5 and 0.5), treatment (0 and 1) or difference (each level
     less the one before it; then also in the tests of more than two levels)"""

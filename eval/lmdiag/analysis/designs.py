@@ -33,7 +33,7 @@ from lmdiag.stimuli.designs.column_warnings import (
 )
 from lmdiag.stimuli.designs.conditions import Uses, uses_of
 from lmdiag.stimuli.designs.shown import read_lines
-from lmdiag.stimuli.values.levels import level_texts
+from lmdiag.stimuli.values.levels import in_given_order, level_texts
 from lmdiag.stimuli.values.names import named as known_columns
 from lmdiag.tables.table_files import as_texts, name_texts, written_text
 from lmdiag.text import DATA_SUFFIX, column_like, first_few, in_order, suggest, visible
@@ -308,12 +308,7 @@ def _factors(
         texts = texts.where(texts.isin(kept[name])) if name in kept else texts
         levels = in_order(texts.dropna().unique())
         given = tuple(level_texts(Series(orders.get(name, ()), dtype=object)))
-        if given and sorted(given) != sorted(levels):
-            raise BadInput(
-                f"the order {','.join(given)} does not name each level of {name} once: "
-                f"{', '.join(levels)}"
-            )
-        factors[name] = Categorical(texts, given or levels)
+        factors[name] = Categorical(texts, in_given_order(name, levels, given))
     return DataFrame(factors, table.index)
 
 
@@ -443,7 +438,8 @@ def _tests_by_level(scores: _Groups, table: DataFrame, by: str, factors: DataFra
     if several.any():
         raise BadInput(
             f"{by} differs within item {several.idxmax()}: --by takes a column that differs "
-            "between items only"
+            f"between items only; for the effects at one level write --filter {by}="
+            f"{levels.first().iloc[0]}"
         )
     first_levels = levels.first()
     return _stacked(scores, lambda group: tests_by_level(group, first_levels))

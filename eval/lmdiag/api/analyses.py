@@ -45,6 +45,7 @@ from lmdiag.types import (
     WHOLE_SENTENCE,
     BadInput,
     Coding,
+    DesignOptions,
     OnProgress,
     ReadingKeywords,
     TableKeywords,
@@ -153,7 +154,7 @@ def analyse(
     formula: str = "",
     item: str | Sequence[str] = (),
     region: str | int = "",
-    levels: Mapping[str, Sequence[object]] | None = None,
+    levels: Mapping[str, Sequence[object]] | str | Sequence[str] = (),
     coding: Coding = "sum",
     by: str = "",
     task: str = "",
@@ -169,7 +170,8 @@ def analyse(
             "" for the left side of the formula, else surprisal.
         formula: mixed model in lme4's notation, e.g. "surprisal ~ a * b + (1 | item)".
         conditions, item, region, coding, by: see `lmdiag.types.DesignOptions`.
-        levels: column -> its levels in order; of others, alphabetical, numbers by size.
+        levels: column -> its levels in order, or "column=a,b"; of others, alphabetical, numbers by
+            size.
         task: of runs with several tasks.
         reading: how the rows are read, fields of `lmdiag.types.TableOptions`, e.g.
             filter="block=swap"; of runs, those that choose rows or divide conditions.
@@ -207,7 +209,7 @@ def analyse(
     runs = [part for part in parts if isinstance(part, Run)]
     given: dict[str, Any] = {
         "conditions": as_names(conditions), "item": as_names(item), "region": str(region),
-        "levels": levels, "coding": coding if coding != "sum" else "", "by": by,
+        "levels": _orders(levels), "coding": coding if coding != "sum" else "", "by": by,
     }  # fmt: skip
     design = runs[0].results.design.given() if runs else {}
     design |= {name: value for name, value in given.items() if value}
@@ -239,6 +241,16 @@ def analyse(
     is_table = all(isinstance(part, DataFrame) or is_table_file(part) for part in parts)
     reads = found.reads if is_table else ()
     return replace(found, notes=(*notes, *found.notes), part=what, reads=reads)
+
+
+def _orders(
+    levels: Mapping[str, Sequence[object]] | str | Sequence[str],
+) -> Mapping[str, Sequence[object]]:
+    """Column -> its levels in order; `BadInput` for a text that is no COLUMN=a,b,c."""
+    if isinstance(levels, Mapping):
+        return levels
+    orders: dict[str, list[str]] = DesignOptions.of({"levels": levels}).given().get("levels", {})
+    return orders
 
 
 def _without_any_value(runs: Sequence[Run], labels: Sequence[str], task: str) -> list[str]:

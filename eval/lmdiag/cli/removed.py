@@ -33,7 +33,6 @@ REMOVED = {
     "--models-from": RemovedOption("write --model @FILE"),
     "--revisions": RemovedOption("give the pattern to --revision"),
     "--data-revision": RemovedOption("write --data ID@REVISION"),
-    "--levels": _ON_ANALYSE,
     "--coding": _ON_ANALYSE,
     "--by": _ON_ANALYSE,
     "--good": _OF_PAIRS,

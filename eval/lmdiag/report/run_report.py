@@ -433,7 +433,10 @@ def _diagnostic(report: Report, section: Section, number: int) -> Section:
     rows = next((run.stimuli[section.task] for run in runs if section.task in run.stimuli), None)
     if is_causal and rows and any(rows.columns().get("right_context", ())):
         lines.append("A causal model reads the left context only: the right context was not read.")
-    if len(figures.sources) > MOST_BESIDE:
+    is_of_response = _has_response(report)  # which the section of the conditions has
+    if is_of_response:
+        about = []
+    if is_of_response or len(figures.sources) > MOST_BESIDE:
         section = section._replace(tables=(), further=[*section.tables, *section.further])
     return section._replace(
         short_title=diagnostic.short_title, about=about, notes=lines, anchor=str(number),

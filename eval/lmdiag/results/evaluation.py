@@ -271,9 +271,6 @@ def _not_computed(
     n_items = n_left_out + len(suites.items) if suites else 0
     too_short = beyond_lists(stimuli.columns(), predictions, protocol.k) if has_words else []
     reasons = {
-        "sensitivity: the rows have no columns good and contrast, so no rows are compared": (
-            not is_compared and not has_regions
-        ),
         "all measures of probabilities: the predictions have no log_prob": (
             "log_prob" in lacks and "n_tokens" in lacks
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import prod
 from shlex import quote
@@ -23,7 +23,7 @@ from lmdiag.stimuli.stimulus_rows import Stimuli
 from lmdiag.stimuli.values.codes import Codes, combined, first_rows_of, is_known_from, n_distinct_by
 from lmdiag.stimuli.values.critical_words import critical_lines, critical_uses
 from lmdiag.stimuli.values.kinds import MOST_LABELS, values_of
-from lmdiag.stimuli.values.levels import joined_names
+from lmdiag.stimuli.values.levels import in_given_order, joined_names
 from lmdiag.stimuli.values.names import TEXT_COLUMNS
 from lmdiag.stimuli.values.names import named as named_columns
 from lmdiag.stimuli.values.splits import split_of_names
@@ -145,6 +145,10 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     item = "" if len(names) > 1 else names[0]
     item = next(iter(own_names), item) if item == "item" else item
     uses = uses_of(table, named, item=item)
+    orders = options.given().get("levels", {})
+    given = {column_like(name, columns): order for name, order in orders.items()}
+    kept = {x: in_given_order(x, of, given.get(x, ())) for x, of in uses.levels.items()}
+    uses = replace(uses, levels=kept)
     design = _Found(stimuli, uses, names)
     return Design(
         len(stimuli),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from unicodedata import normalize
@@ -11,6 +11,7 @@ from unicodedata import normalize
 from lmdiag.stimuli.values.kinds import Distinct, distinct_values, values_of
 from lmdiag.stimuli.values.names import TEXT_COLUMNS
 from lmdiag.tables.table_files import coded_texts
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -123,3 +124,16 @@ def model_texts(table: DataFrame) -> dict[str, Distinct]:
     names += ["target"] if kinds.get("target") == "label" else []
     has_texts = not {"context", "sentence"}.isdisjoint(names)
     return {name: columns[name] for name in names} if has_texts else {}
+
+
+def in_given_order(name: str, levels: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
+    """Returns the levels of a column in the order that a user gave, if any.
+
+    `BadInput` if the order does not name each level once.
+    """
+    if given and sorted(given) != sorted(levels):
+        raise BadInput(
+            f"the order {','.join(given)} does not name each level of {name} once: "
+            f"{', '.join(levels)}"
+        )
+    return (*(given or levels),)
