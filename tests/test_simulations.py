@@ -16,6 +16,7 @@ import pytest
 
 import lmdiag
 from lmdiag import stats
+from lmdiag.analysis.effects import within_item_intervals
 from lmdiag.measures import item_measures
 from lmdiag.measures.cloze import STATISTICS
 from lmdiag.measures.scores import Trials
@@ -193,6 +194,13 @@ def cloze_means(rng, n, measure):
     )
 
 
+def cells_of_accuracy(rng, n, right):
+    """Right and wrong answers of n items in two cells."""
+    values = (rng.random((n, 2)) < [right, 0.7]).astype(float)
+    low, high = within_item_intervals(values, is_accuracy=True)[0]
+    return Outcome(None, low <= right <= high)
+
+
 # ---- conditions ---------------------------------------------------------------------------------
 
 
@@ -333,6 +341,13 @@ SIMULATIONS = [
         Simulation("interval of `cloze`", f"{measure}, {n} items", 2_000, cloze_means,
                    (n, measure), is_bounded=False)
         for measure in ("mass", "divergence", "spearman")
+        for n in (8, 20, 50)
+    ),
+    *(
+        Simulation("interval of a cell of `analyse`, right or wrong",
+                   f"{n} items, {100 * right:g}% right", 2_000, cells_of_accuracy, (n, right),
+                   is_bounded=False)
+        for right in (0.5, 0.8, 0.95)
         for n in (8, 20, 50)
     ),
     Simulation("interval of a median", "n = 102, exponential", 2_000, medians, (102,)),

@@ -19,6 +19,9 @@ LEVEL = 0.95
 
 CORRELATIONS = ("spearman", "pearson")
 
+MEANS = ("share", "mean", "mean_correlation")
+"""Statistics that are means of values of items, which are not right or wrong alone."""
+
 MOST_EXACT = 16
 """Items of which a sign-flip test takes all patterns of signs."""
 
@@ -51,7 +54,7 @@ def point(values: Values, statistic: str) -> float:
 
     Args:
         values: (n,), or (n, 2) for the correlations.
-        statistic: "proportion", "share" or "mean" (all means), "median", "spearman" or "pearson".
+        statistic: "proportion" or one of `MEANS` (all means), "median", "spearman" or "pearson".
     """
     return float(_points(values[np.newaxis], statistic)[0]) if len(values) else math.nan
 
@@ -84,7 +87,9 @@ def _ranks(samples: Values) -> Values:
 def estimate(values: Values, statistic: str) -> Estimate:
     """Returns value, n and interval: Wilson, t, order statistics, or Fisher's z; see `point`.
 
-    That of shares is `share_interval`; where all items have the same share, it is Wilson's.
+    That of shares is `share_interval`; where all items have the same share, it is Wilson's. That of
+    a mean of correlations is Student's t on Fisher's z of the mean, which is `share_interval` of
+    (1 + r) / 2; where all items have the same one, it is NaN.
     The interval of a median is between two order statistics, because the number of values below the
     median of the population is binomial; it is NaN for fewer than six values, whose whole range
     covers the median with less than 95%. That of a correlation r is z ± 1.96 SE for z = atanh r,
@@ -111,6 +116,9 @@ def estimate(values: Values, statistic: str) -> Estimate:
         bounds = share_interval(values)
     elif statistic == "mean":
         bounds = mean_interval(values)
+    elif statistic == "mean_correlation" and n and np.ptp(values):
+        low, high = share_interval((1 + values) / 2)
+        bounds = 2 * low - 1, 2 * high - 1
     elif statistic == "median" and n > 5:
         from scipy.stats import binom
 
@@ -120,10 +128,10 @@ def estimate(values: Values, statistic: str) -> Estimate:
     return Estimate(value, n, *bounds)
 
 
-def wilson(successes: float, n: int) -> Interval:
+def wilson(successes: float, n: float, z: float = math.nan) -> Interval:
     """Returns Wilson's score interval of a proportion; NaN for n = 0.
 
-    With p the proportion and z the normal quantile, the bounds are
+    With p the proportion and z the normal quantile, unless another one is given, the bounds are
 
         (p + z²/2n) / (1 + z²/n) ± z √(p (1 - p) / n + z²/4n²) / (1 + z²/n)
 
@@ -133,7 +141,8 @@ def wilson(successes: float, n: int) -> Interval:
         return _UNDEFINED
     from scipy.special import ndtri
 
-    z = -float(ndtri((1 - LEVEL) / 2))
+    if math.isnan(z):
+        z = -float(ndtri((1 - LEVEL) / 2))
     p = successes / n
     z2 = z**2
     scale = 1 + z2 / n
@@ -150,6 +159,31 @@ def mean_interval(values: Values) -> Interval:
     mean = float(values.mean())
     margin = _t_margin(values)
     return mean - margin, mean + margin
+
+
+def cell_interval(values: Values, mean: float) -> Interval:
+    """Returns the interval of the accuracy of a cell, whose values are 0 or 1, or shares.
+
+    It is Wilson's with Student's t for the normal quantile and the number of items m (1 - m) / s²
+    that independent answers with the standard error s would be; with all n items where m is 0 or 1.
+    NaN for fewer than eight items.
+
+    Args:
+        values: of the items, (n,), without what the items add to all cells; they may be outside of
+            [0, 1].
+        mean: m, their mean.
+
+    Coverage: docs/specification.md, section 5.
+    """
+    n = len(values)
+    if n < FEWEST:
+        return _UNDEFINED
+    from scipy.special import stdtrit
+
+    variance = float(values.var(ddof=1)) / n
+    mean = min(max(mean, 0.0), 1.0)  # rounding
+    n_effective = mean * (1 - mean) / variance if variance > 0 and 0 < mean < 1 else n
+    return wilson(mean * n_effective, n_effective, float(stdtrit(n - 1, (1 + LEVEL) / 2)))
 
 
 def share_interval(values: Values) -> Interval:

@@ -167,8 +167,9 @@ def test_means_have_the_intervals_of_scipy_and_shares_that_of_the_logit(tmp_path
         for _, group in found.words.groupby("item")
         if len(group) >= 3 and group["cloze"].nunique() > 1
     ]
-    error = np.std(rhos, ddof=1) / len(rhos) ** 0.5
-    bounds = t.interval(0.95, len(rhos) - 1, np.mean(rhos), error)
+    mean = np.mean(rhos)
+    error = np.std(rhos, ddof=1) / len(rhos) ** 0.5 / (1 - mean**2)  # of Fisher's z
+    bounds = np.tanh(t.interval(0.95, len(rhos) - 1, np.arctanh(mean), error))
     row = figures.loc["spearman"]
     assert (row.value, row.n) == (pytest.approx(np.mean(rhos)), len(rhos))
     assert (row.ci_low, row.ci_high) == pytest.approx(bounds)

@@ -53,6 +53,24 @@ def test_cell_means_and_intervals_by_hand():
     assert (effect["d_z"], effect["p_sign_flip"]) == pytest.approx((1, 2 / 4))
 
 
+def test_intervals_of_right_and_wrong_answers_stay_between_0_and_1():
+    """Deviations within items, (1/2, -1/2) or 0, about means of 1 and 6/8: Morey's factor is 2."""
+    right = [1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 0]
+    table = pd.DataFrame({"item": np.repeat(range(8), 2), "a": ["x", "y"] * 8, "correct": right})
+    first, second = analyse_table(table, response="correct").cells.to_dict("records")
+    z2 = 2.3646242510102993**2  # t(7)
+    # all are right: n = 8, and the upper end is 1
+    assert (first["ci_low"], first["ci_high"]) == pytest.approx((8 / (8 + z2), 1))
+    # variance of the mean of y: 2 (2 (3/8)² + 6 (1/8)²) / 7 / 8 = 3 / 224, as of 14 items
+    n = 14
+    centre = (0.75 + z2 / (2 * n)) / (1 + z2 / n)
+    margin = math.sqrt(z2 * (0.1875 / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    bounds = (centre - margin, centre + margin)
+    assert (second["ci_low"], second["ci_high"]) == pytest.approx(bounds)
+    few = analyse_table(table[table["item"] < 7], response="correct").cells
+    assert few[["ci_low", "ci_high"]].isna().all(axis=None)
+
+
 @pytest.mark.parametrize(("n", "missing"), [(4, 0), (4, 2), (30, 2)])
 @pytest.mark.parametrize(
     ("levels", "n_effects"),

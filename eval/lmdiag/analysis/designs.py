@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from shlex import quote
 from typing import Any
 
@@ -68,7 +69,8 @@ class Analysis(Presentable):
         items: the mean response of each item in each cell: model, item, the conditions, value.
         left_out: suite and model -> number of items that lack a cell.
         cells: a row per model and cell: model, the conditions, n (items), mean, ci_low, ci_high
-            (95% within items). A condition with one of these names has `_data` at its end.
+            (95% within items; of a response that is 0 or 1, for 8 items or more). A condition with
+            one of these names has `_data` at its end.
         effects: a row per model and effect: model, effect, label (the effect with its levels),
             n (items), estimate (second less first level; of an interaction, the difference of these
             differences), ci_low, ci_high (95%), t, df, p, p_sign_flip (for n up to 16), p_holm
@@ -237,6 +239,7 @@ def analyse_table(
         table, summed = rows.summed_over_words(table, response, keys, variables)
         notes.append(summed)
 
+    is_accuracy = response == "correct" or bool(table[response].isin((0, 1)).all())
     is_required = bool(conditions or by or not formula)
     means = _means(table, find, response, orders, is_required=is_required, each=each)
     names = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
@@ -252,7 +255,7 @@ def analyse_table(
         conditions=order,
         items=_stacked(complete, _long),
         left_out={group: len(wide) - len(complete[group]) for group, wide in means.items()},
-        cells=_stacked(complete, _cell_means),
+        cells=_stacked(complete, partial(_cell_means, is_accuracy=is_accuracy)),
         effects=_stacked(scores, paired_tests),
         simple=_stacked(complete, lambda cells: simple_effects(cells, order)),
         differences=_stacked(differences, paired_tests),
@@ -404,9 +407,10 @@ def _long(means: DataFrame) -> DataFrame:
     return means.rename_axis(columns=columns.values()).melt(ignore_index=False).reset_index()
 
 
-def _cell_means(means: DataFrame) -> DataFrame:
+def _cell_means(means: DataFrame, *, is_accuracy: bool) -> DataFrame:
     """The mean of each column of `_means` with its interval; see `Analysis.cells`."""
-    low, high = np.transpose(within_item_intervals(means.to_numpy()))
+    intervals = within_item_intervals(means.to_numpy(), is_accuracy=is_accuracy)
+    low, high = np.transpose(intervals)
     table = means.columns.to_frame(index=False, name=[*cell_columns(means.columns.names).values()])
     return table.assign(n=len(means), mean=means.mean().to_numpy(), ci_low=low, ci_high=high)
 

@@ -27,14 +27,18 @@ _ROUNDING = 1e-6
 """Contrasts that are smaller, relative to the largest response, are rounding of float32."""
 
 
-def within_item_intervals(values: stats.Values) -> list[stats.Interval]:
+def within_item_intervals(
+    values: stats.Values, *, is_accuracy: bool = False
+) -> list[stats.Interval]:
     """Returns the 95% interval of the mean of each cell, for comparisons within items.
 
     Each value is taken less the mean of its item, plus the grand mean; the deviations within a cell
-    are then stretched by sqrt(C / (C - 1)) for C cells, and have a t interval.
+    are then stretched by sqrt(C / (C - 1)) for C cells, and have a t interval; of an accuracy, see
+    `stats.cell_interval`.
 
     Args:
         values: of each item in each cell, (n, C), C > 1.
+        is_accuracy: whether they are right (1) or wrong (0), or shares of right answers.
 
     Source: Cousineau (2005); Morey (2008).
     """
@@ -42,6 +46,8 @@ def within_item_intervals(values: stats.Values) -> list[stats.Interval]:
     n_cells = values.shape[1]
     deviations = values - values.mean(axis=1, keepdims=True) + values.mean() - mean
     stretched = mean + deviations * math.sqrt(n_cells / (n_cells - 1))
+    if is_accuracy:
+        return [stats.cell_interval(*pair) for pair in zip(stretched.T, mean, strict=True)]
     return [stats.mean_interval(column) for column in stretched.T]
 
 

@@ -148,7 +148,7 @@ def item_measures(shares: Floats, log_prob: Floats, top_share: float) -> dict[st
 
 STATISTICS: Mapping[str, Statistic] = {
     "mass": "share", "top_agrees": "proportion", "cross_entropy": "mean", "divergence": "mean",
-    "spearman": "mean",
+    "spearman": "mean_correlation",
 }  # fmt: skip
 """Measure of an item -> how its values become a figure."""
 

@@ -32,11 +32,14 @@ TIE = 1e-6
 Columns = Mapping[str, Sequence[Any]]
 """Column name -> one value per row."""
 
-Statistic = Literal["proportion", "share", "mean", "median", "spearman", "pearson"]
+Statistic = Literal[
+    "proportion", "share", "mean", "mean_correlation", "median", "spearman", "pearson"
+]
 """How the values of the items become one number.
 
-proportion: mean of values that are 0 or 1; share: mean of values in [0, 1]; mean, median: of any
-values; spearman, pearson: correlation of the two columns of the values.
+proportion: mean of values that are 0 or 1; share: mean of values in [0, 1]; mean_correlation: mean
+of a correlation of each item; mean, median: of any values; spearman, pearson: correlation of the
+two columns of the values.
 """
 
 Floats = NDArray[np.float64]

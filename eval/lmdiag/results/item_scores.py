@@ -17,7 +17,7 @@ import numpy as np
 from lmdiag.asking.protocol import Predictions, Protocol
 from lmdiag.measures import MeasureName, is_human, is_pooled
 from lmdiag.measures.scores import Flags, Floats, Scores, objects
-from lmdiag.stats import Estimate, estimate
+from lmdiag.stats import MEANS, Estimate, estimate
 from lmdiag.stimuli.perturbations import NONE, PerturbedContexts
 from lmdiag.types import BadInput, Fold, Kind
 
@@ -67,7 +67,7 @@ def item_scores(
 def estimate_of(scores: Scores, diagnostic: Diagnostic) -> Estimate:
     """Returns value, n and interval of a measure, NaN where the diagnostic gives no interval."""
     found = estimate(scores.values, scores.statistic)
-    is_mean = scores.statistic in ("mean", "share")
+    is_mean = scores.statistic in MEANS
     is_small = is_mean and len(scores.items) < diagnostic.interval_from
     if is_pooled(scores.name) or is_small:
         return replace(found, ci_low=np.nan, ci_high=np.nan)

@@ -400,7 +400,7 @@ def _paired_test(
     """The test of a difference with its name and interval; medians and correlations have none."""
     if statistic == "proportion":
         return "mcnemar", stats.mcnemar(new, base)
-    if statistic in ("share", "mean"):
+    if statistic in stats.MEANS:
         return "sign-flip", stats.sign_flip(new - base, rng)
     return "permutation", stats.PairedTest(stats.swap_test(new, base, statistic, rng))
 
@@ -593,7 +593,7 @@ def _with_shared_draws(
     """
     runs_with: dict[tuple[str, ...], dict[int, Scores]] = {}  # items -> run -> its scores
     for (i, _), pair in pairs.items():
-        is_mean = pair.base.statistic in ("share", "mean")
+        is_mean = pair.base.statistic in stats.MEANS
         if is_mean and not pair.n_tied and len(pair.base.items) > stats.MOST_EXACT:
             runs_with.setdefault(tuple(pair.base.items), {})[i] = pair.base
     outcomes: dict[tuple[int, int], Outcome] = {}
