@@ -14,6 +14,7 @@ from wordfreq import word_frequency
 import lmdiag
 from lmdiag.models import LoadOptions, load
 from lmdiag.report.display import output_of
+from lmdiag.report.run_report import Report
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import headline_rows
 from lmdiag.types import DIAGNOSTICS, BadInput, Query, Question, Sentence
@@ -136,19 +137,23 @@ def test_agreement_has_ew_and_mw_over_the_verbs(frequency):
     assert answered.agreement[:2] == pytest.approx((0, share))  # "is" is the more frequent one
 
 
-def test_frequency_stands_after_all_models_in_grey_and_is_read_back(tmp_path):
+def test_frequency_stands_after_all_models_in_grey_however_they_were_asked(tmp_path):
     how = {"data": "demo", "tasks": "role88", "output": tmp_path, "quiet": True}
-    runs = lmdiag.run(["frequency:en", "demo:causal"], **how)
-    assert runs[0].results.model.architecture.startswith("wordfreq ")
-    shown = output_of(runs)
+    frequency = lmdiag.run("frequency:en", **how)
+    assert frequency.results.model.architecture.startswith("wordfreq ")
+    assert lmdiag.run("frequency:en", **how).results == frequency.results
+    other = lmdiag.run("demo:causal", unit="word", bos="always", **how)
+    shown = output_of(Report([frequency, other]))
     names = [fact.name for fact in shown.facts]
     assert names == ["demo:causal", "word frequency, no context"]
     assert [fact.is_grey for fact in shown.facts] == [False, True]
     (plot,) = (plot for plot in shown.plots if plot.name == "role88-measures")
     scale = plot.spec["layer"][-1]["encoding"]["color"]["scale"]
     assert scale == {"domain": names, "range": ["var(--c1)", "var(--muted)"]}
-    again = lmdiag.run("frequency:en", **how)
-    assert again.results == runs[0].results
+    for runs in ((frequency, other), (other, frequency)):
+        compared = lmdiag.compare(*runs)
+        assert {row.measure for row in compared} > {"accuracy@5", "sensitivity"}
+        assert [*output_of(compared).warnings] == []
 
 
 def test_frequency_adds_nothing_to_a_baseline_that_has_it():

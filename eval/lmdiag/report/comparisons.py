@@ -102,13 +102,17 @@ def comparisons_output(comparisons: Comparisons) -> Output:
     if sections:
         cited = [*dict.fromkeys(map(cited_signature, comparisons.signatures))]
         sections[-1] = sections[-1]._replace(remarks=notes(comparisons), signatures=cited)
-    protocols = [run.results.protocol for run in comparisons.runs]
+    asked = {  # models of word counts are asked in one way
+        name: run.results.protocol
+        for name, run in zip(names, comparisons.runs, strict=True)
+        if not run.results.model.counts_words
+    }
     weights = [visible(weights_text(run.results.model)) for run in comparisons.runs]
     facts = [Fact(name, [line] if line else []) for name, line in zip(names, weights, strict=True)]
     return Output(
         kind="comparison", title=f"{names[0]} and {', '.join(names[1:])}", facts=facts,
         findings=[*_findings(comparisons, pairs)],
-        warnings=labels.asked_differently(protocols, names),
+        warnings=labels.asked_differently([*asked.values()], [*asked]) if asked else [],
         sections=sections, method=_method(comparisons, names),
         frame=comparisons.to_frame, document=comparisons.to_json,
     )  # fmt: skip

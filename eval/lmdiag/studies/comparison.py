@@ -440,15 +440,19 @@ def _name_of(run: Run, number: int) -> str:
 
 
 def differing(a: Results, b: Results) -> dict[str, str]:
-    """Returns key -> text with both values, of the parts in which two signatures differ."""
+    """Returns key -> text with both values, of the parts in which two signatures differ.
+
+    A model of word counts is asked in one way, so that with one no knob counts.
+    """
     values_a, values_b = (
         dict(part.partition(":")[::2] for part in x.signature.split("|")) for x in (a, b)
     )
     knobs = differing_knobs(a.protocol, b.protocol)
+    passed = {*knobs} if a.model.counts_words or b.model.counts_words else set()
     return {
         key: knobs.get(key, f"{key} ({values_a.get(key, '-')} and {values_b.get(key, '-')})")
         for key in values_a | values_b
-        if values_a.get(key) != values_b.get(key)
+        if values_a.get(key) != values_b.get(key) and key not in passed
     }
 
 
