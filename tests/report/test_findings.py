@@ -12,9 +12,10 @@ import pytest
 import lmdiag
 from lmdiag.report.analysis_findings import analysis_findings
 from lmdiag.report.cloze_findings import cloze_findings
-from lmdiag.report.comparison_findings import Difference, comparison_findings, comparisons_findings
+from lmdiag.report.comparison_findings import comparison_findings, comparisons_findings
 from lmdiag.report.fit_findings import fit_findings
 from lmdiag.report.multiverse_findings import multiverse_findings
+from lmdiag.report.reported_tests import ReportedTest
 from lmdiag.report.run_findings import models_findings, prediction_findings, run_findings
 from lmdiag.results import Figure, Results
 from lmdiag.results.results import SettingResults, read_record
@@ -124,8 +125,9 @@ def test_many_models_are_counted_above_and_below_chance():
     high, low, none = share(40, 44), share(4, 44), share(22, 44)
     runs = [results_with(role88=high, neg136=simp(18, 0)), results_with(role88=none)]
     assert models_findings([*runs, results_with(role88=low)]) == [
-        "Of 3 models, above chance are 1 on ROLE-88, 1 in affirmative sentences and 0 in negated "
-        "sentences; below chance are 1 on ROLE-88 and 1 in negated sentences."
+        "Of 3 models, above chance are 1 on ROLE-88, 1 in affirmative sentences (1 tested) and "
+        "none in negated sentences (1 tested); below chance are 1 on ROLE-88 and 1 in negated "
+        "sentences (1 tested)."
     ]
     assert models_findings([results_with(role88=high)] * 6) == [
         "Of 6 models, above chance are 6 on ROLE-88."
@@ -236,10 +238,13 @@ def test_of_several_models_the_sentence_says_for_which_an_effect_is_clear():
     [
         ([("accuracy", 0.3, 0.01), ("tse", -0.1, 0.04), ("mw", 0.1, 0.4)],
          ["new is higher than base in accuracy (+0.3) and lower than base in tse (-0.1) (adjusted "
-          "p < .05).", "The difference in the other figure cannot be told from chance."]),
-        ([("accuracy", 0.3, 0.05), ("tse", -0.1, math.nan)],
+          "p < .05).", "The difference in mw cannot be told from chance."]),
+        ([("accuracy", 0.3, 0.05), ("tse", -0.1, 0.3)],
          ["No difference between new and base can be told from chance in any of the 2 compared "
           "figures."]),
+        ([("accuracy", 0.3, 0.05), ("tse", 0.0, math.nan), ("mw", -0.1, math.nan)],
+         ["The difference in accuracy cannot be told from chance.",
+          "new and base do not differ in any item of tse.", "mw: -0.1, no test."]),
         ([("accuracy", 0.3, 0.2)],
          ["No difference between new and base can be told from chance in accuracy."]),
         ([("accuracy", 0.0, math.nan), ("tse", 0.0, math.nan)],
@@ -251,15 +256,15 @@ def test_of_several_models_the_sentence_says_for_which_an_effect_is_clear():
     ],
 )  # fmt: skip
 def test_a_difference_is_claimed_where_its_adjusted_p_rejects(differences, said):
-    rows = [Difference(label, f"{value:+}", value, p) for label, value, p in differences]
-    assert comparison_findings("new", "base", rows) == said
+    rows = [ReportedTest(label, f"{value:+}", value, p) for label, value, p in differences]
+    assert [*comparison_findings("new", "base", rows)] == said
 
 
 def test_a_sentence_begins_with_a_capital_but_for_the_name_of_a_model():
-    higher = [Difference("accuracy", "+0.3", 0.3, 0.01)]
+    higher = [ReportedTest("accuracy", "+0.3", 0.3, 0.01)]
     (said,) = comparison_findings("layer 30", "layer 0", higher)
     assert said == "Layer 30 is higher than layer 0 in accuracy (+0.3) (adjusted p < .05)."
-    (same,) = comparison_findings("step 16", "step 0", [Difference("tse", "0.0", 0, math.nan)])
+    (same,) = comparison_findings("step 16", "step 0", [ReportedTest("tse", "0.0", 0, math.nan)])
     assert same == "Step 16 and step 0 do not differ in any item of tse."
     (named,) = comparison_findings("layer30-lm", "gpt2", higher)
     assert named.startswith("layer30-lm is higher than gpt2")
@@ -277,14 +282,14 @@ def test_of_several_models_the_clear_differences_are_counted(pairs, said):
     """Two figures of each model; those that are not named here have no clear difference."""
     differences = {
         name: [
-            *(Difference("accuracy", "", value, 0.01) for value in clear),
-            *[Difference("tse", "", 0.1, math.nan)] * (2 - len(clear)),
+            *(ReportedTest("accuracy", "", value, 0.01) for value in clear),
+            *[ReportedTest("tse", "", 0.1, math.nan)] * (2 - len(clear)),
         ]
         for name, clear in pairs.items()
     }
     (sentence,) = comparisons_findings("a", differences)
     assert sentence == f"Against a, of the 2 compared figures {said} (adjusted p < .05)."
-    assert comparisons_findings("a", {"b": [], "c": []}) == []
+    assert [*comparisons_findings("a", {"b": [], "c": []})] == []
 
 
 # ---- cloze norms --------------------------------------------------------------------------------
@@ -317,14 +322,16 @@ def test_cloze_norms_have_the_agreement_of_first_words_and_the_mass_of_responses
 def test_differences_of_cloze_norms_follow_their_adjusted_tests():
     one = [("mass", (0.2, 9, 0.1, 0.3))]
     compared = [
-        SimpleNamespace(measure=name, number=1, difference=value, statistic=how, p_adjusted=p)
+        SimpleNamespace(
+            measure=name, number=1, difference=value, statistic=how, p_adjusted=p, n=9, n_tests=2
+        )
         for name, value, how, p in (
-            ("divergence", 3.5, "mean", 0.01), ("top_agrees", 0.1, "proportion", math.nan),
+            ("divergence", 3.5, "mean", 0.01), ("top_agrees", 0.1, "proportion", 0.3),
         )
     ]  # fmt: skip
     *_, higher, rest = cloze_findings(cloze(compared, small=one, large=one))
     assert higher == "large is higher than small in KL divergence (+3.500 bits) (adjusted p < .05)."
-    assert rest == "The difference in the other figure cannot be told from chance."
+    assert rest == "The difference in top word agrees cannot be told from chance."
 
 
 # ---- ways of asking -----------------------------------------------------------------------------

@@ -9,19 +9,29 @@ import math
 import random
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+from invented_runs import model_info
 from pandas import DataFrame, concat
 
 import lmdiag
+from lmdiag.asking.protocol import Protocol
 from lmdiag.report.analysis_findings import analysis_findings
+from lmdiag.report.comparison_findings import comparison_findings, comparisons_findings
 from lmdiag.report.fit_findings import fit_findings
+from lmdiag.report.multiverse_findings import multiverse_findings
 from lmdiag.report.reported_tests import ReportedTest
+from lmdiag.report.run_findings import models_findings
+from lmdiag.results import Figure, Results
+from lmdiag.results.results import DataInfo, Device, SettingResults, TaskData
 from lmdiag.stats import holm
+from lmdiag.studies.multiverse import Headline
 
 _CLAIMS = {
     "no gain on held-out": "lower", "has no gain": "lower",
-    "no test": "no test", "cannot be told from chance": "unclear", "No effect": "unclear",
+    "do not differ": "no test", "no test": "no test",
+    "cannot be told from chance": "unclear", "No effect": "unclear",
     "No gain": "unclear", "No difference": "unclear", "higher": "higher",
     "lower": "lower", "predicts": "higher", "is above chance": "higher",
 }  # fmt: skip
@@ -36,7 +46,7 @@ def claim_of(part):
 def claims(sentence, subjects):
     """Subject -> what a sentence says of it."""
     claimed = {}
-    for part in re.split(r"; | and (?=is (?:higher|lower))|(?<=\D)\. ", sentence):
+    for part in re.split(r"; | and (?=(?:is )?(?:higher|lower))|(?<=\D)\. ", sentence):
         for subject in subjects:
             if re.search(rf"(?<!\w){re.escape(subject)}(?!\w)", part):
                 claimed[subject] = claim_of(part)
@@ -62,7 +72,9 @@ def faults(sentences, tests, noun="models"):
     for test in tests:
         if sentences and not test.is_tested and test.value and test.subject not in named:
             found.append(f"{test.subject} has no test, which is not said")
-    for counted in re.finditer(r"\b(both|all (\d+)|(?:any|either) of the (\d+)) (\w+)", text):
+    for counted in re.finditer(
+        r"\b(both|all (\d+)|(?:any|either) of the (\d+)) (?:compared )?(\w+)", text
+    ):
         n = int(counted[2] or counted[3] or 2)
         if n != len(tests) or n < 2 or not all(test.is_tested for test in tests):
             found.append(f"{counted[0]}: there are {len(tests)}")
@@ -162,6 +174,72 @@ def test_the_exact_p_stands_beside_a_t_test_of_few_items_that_it_contradicts():
     both = concat([items_of("m", few), items_of("n", [5 + i % 3 for i in range(10)])])
     (said,) = analysis_findings(lmdiag.analyse(both, response="rt"))
     assert "for both models: m (1.10; exact p = .250) and n (5.90), each p < .05" in said
+
+
+# ---- comparisons and runs -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sentences_on_a_comparison_say_what_the_adjusted_tests_say(seed):
+    rng = random.Random(seed)
+    tests = []
+    for name in ("accuracy", "tse", "rank")[: 1 + seed % 3]:
+        value = rng.choice([-0.2, 0.0, 0.1])
+        p = rng.choice([0.001, 0.04, 0.05, 0.6]) if value else math.nan
+        tests.append(ReportedTest(name, f"{value:+}", value, p, 3, 20))
+    said = [*comparison_findings("new", "base", tests)]
+    assert said
+    assert faults(said, tests, "figures") == []
+    several = [*comparisons_findings("base", {"one": tests, "other": [tests[0]]})]
+    n_higher = sum(test.is_clear and test.value > 0 for test in tests)
+    assert (f"one is higher in {n_higher}" in several[0]) == (n_higher > 0)
+
+
+def shares(*counts):
+    """Runs with these numbers of right items of 20 on a diagnostic, None without a value."""
+    runs = []
+    for right in counts:
+        value = None if right is None else right / 20
+        figure = Figure(value, 20, chance=0.5, statistic="proportion")
+        tasks = {"role88": {"none": SettingResults({"sensitivity": figure})}}
+        empty = measured_results()
+        runs.append(replace(empty, tasks=tasks))
+    return runs
+
+
+def measured_results():
+    info = model_info()
+    data = DataInfo("", None, "", {"role88": TaskData("", 20)})
+    how = Protocol(tasks=("role88",)), {}, Device("", 0), {}, "", 0, {}
+    return Results("", info, data, *how)
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ((20, 20, 10, 0, 12), "Of 5 layers, above chance are 2 on ROLE-88; below chance are 1"),
+        ((10, 10, 10, 10, 10, 10), "Of 6 layers, none is above chance on ROLE-88."),
+        ((20, None, None, 10, 10), "Of 5 layers, above chance are 1 on ROLE-88 (3 tested)."),
+    ],
+)
+def test_layers_are_counted_as_layers_and_those_without_a_test_are_not(counts, said):
+    (sentence,) = models_findings(shares(*counts), "layers")
+    assert sentence.startswith(said)
+    assert models_findings(shares(None, None, None, None, None), "layers") == []
+
+
+def test_models_that_do_the_same_in_all_ways_of_asking_share_a_sentence():
+    ways = {"a": shares(20, 19), "b": shares(20, 20), "c": shares(20, 10)}
+    runs = [run for of_model in ways.values() for run in of_model]
+    multiverse = SimpleNamespace(
+        models=[*ways], numbers_of=lambda name: [2 * "abc".index(name), 2 * "abc".index(name) + 1],
+        runs=[SimpleNamespace(results=run) for run in runs], forms={},
+        figures=[Headline("role88", "none", "sensitivity", "", "", "sensitivity")],
+    )  # fmt: skip
+    assert multiverse_findings(multiverse) == [
+        "In all 2 ways of asking, a and b are above chance in sensitivity.",
+        "For c, asked in 2 ways, the result in sensitivity depends on the way of asking.",
+    ]
 
 
 # ---- human measures -----------------------------------------------------------------------------

@@ -285,7 +285,7 @@ def test_two_models_protocol_by_protocol(made):
         assert (pair.test, pair.n, pair.n_tests) == ("mcnemar", 12, 6)
         p = math.erfc(math.sqrt(6 / 2))  # two-sided, of the normal distribution
         assert (pair.p, pair.p_adjusted) == pytest.approx((p, 6 * p))
-    counts = {"ahead": 3, "behind": 3, "equal": 0, "rejected": 6, "adjusted": 0, "n_tests": 6}
+    counts = {"higher": 3, "lower": 3, "equal": 0, "rejected": 6, "adjusted": 0, "n_tests": 6}
     assert counts_of(pairs.values()) == counts
     line = ["sensitivity", "3", "3", "0", "6", "0", "6"]
     assert line in [line.split() for line in printed(multiverse)]

@@ -18,7 +18,13 @@ from lmdiag.analysis.designs import UNITS, Analysis
 from lmdiag.analysis.rows import EACH_REGION
 from lmdiag.report import numbers
 from lmdiag.report.labels import noun_of
-from lmdiag.report.reported_tests import ReportedTest, each_p, in_direction, of_all, untested
+from lmdiag.report.reported_tests import (
+    ReportedTest,
+    each_p,
+    in_direction,
+    of_all,
+    untested_in_items,
+)
 from lmdiag.studies.comparison import ALPHA
 from lmdiag.text import capital, listing, visible
 
@@ -269,7 +275,9 @@ def _sentences_of_several(
         where = f"of {_factors_of(tested)} on {_response(analysis)}"
         yield f"No effect {where} can be told from chance {which}."
     for effects in by_effect.values():
-        if without := untested([x.test for x in effects if x.test.direction or not tested]):
+        if without := untested_in_items(
+            [x.test for x in effects if x.test.direction or not tested]
+        ):
             yield f"{_what(analysis, effects[0])}: {without}."
 
 
@@ -290,7 +298,7 @@ def _sentence_of_several(analysis: Analysis, effects: Sequence[_Effect], noun: s
     text = f"{subject} {listing(parts)}, {each_p(clear, first.how)}"
     if unclear := [test.named for test in tests if test.is_tested and not test.is_clear]:
         text += f"; for {listing(unclear)} this cannot be told from chance"
-    if without := untested(tests):
+    if without := untested_in_items(tests):
         text += f"; {without}"
     return f"{text}."
 

@@ -6,9 +6,11 @@ import math
 
 from lmdiag.measures import MeasureName
 from lmdiag.report import numbers
-from lmdiag.report.comparison_findings import Difference, comparisons_findings
+from lmdiag.report.comparison_findings import comparisons_findings
 from lmdiag.report.numbers import percent, within
+from lmdiag.report.reported_tests import ReportedTest
 from lmdiag.studies.cloze_norms import ClozeNorms
+from lmdiag.studies.comparison import IN_PERCENT
 from lmdiag.text import capital, visible
 
 
@@ -32,13 +34,14 @@ def cloze_findings(norms: ClozeNorms) -> list[str]:
         if parts:
             text = ", and ".join(parts)
             sentences.append(f"{capital(text) if agrees else text}.")
-    pairs: dict[str, list[Difference]] = {}
+    pairs: dict[str, list[ReportedTest]] = {}
     for x in norms.comparisons:
         label = MeasureName.of(x.measure).label
-        is_percent = x.statistic in ("proportion", "share")
+        is_percent = x.statistic in IN_PERCENT
         unit = " points" if is_percent else " bits" * label.endswith(", bits")
-        label = label.removesuffix(", bits")
         text = numbers.signed(x.difference, x.statistic) + unit
-        difference = Difference(label, text, x.difference, x.p_adjusted)
-        pairs.setdefault(norms.models[x.number], []).append(difference)
-    return sentences + (comparisons_findings(norms.models[0], pairs) if pairs else [])
+        name = label.removesuffix(", bits")
+        test = ReportedTest(name, text, x.difference, x.p_adjusted, x.n_tests, x.n)
+        of_pair = pairs.setdefault(norms.models[x.number], [])
+        of_pair += [test] if x.n else []
+    return [*sentences, *comparisons_findings(norms.models[0], pairs)]

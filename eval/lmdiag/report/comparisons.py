@@ -12,9 +12,10 @@ from lmdiag import diagnostics
 from lmdiag.measures import MeasureName
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
-from lmdiag.report.comparison_findings import Difference, comparisons_findings
+from lmdiag.report.comparison_findings import comparisons_findings
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, text_grid, with_heading
 from lmdiag.report.output import Deferred, Fact, Output, Section
+from lmdiag.report.reported_tests import ReportedTest
 from lmdiag.report.selections import LabelledRun
 from lmdiag.results import FigureKey, Run, cited_signature
 from lmdiag.results.model_labels import weights_text
@@ -324,23 +325,19 @@ def pair_findings(pairs: Sequence[RunPair]) -> list[str]:
                 f"{names} are not compared in {listing(tied)}: all contrasts are tied in one of "
                 "the two."
             )
-    return without + _difference_findings(pairs)
-
-
-def _difference_findings(pairs: Sequence[RunPair]) -> list[str]:
-    differences = {}
+    tests = {}
     for pair in pairs:
         several = len({c.task for c in pair.comparisons.values()}) > 1
-        differences[pair.new] = [
-            Difference(
-                f"{diagnostics.get(c.task).short_title} " * several + c.label,
-                numbers.signed(c.difference, c.statistic)
-                + " points" * (c.statistic in IN_PERCENT),
-                c.difference, c.p_adjusted,
-            )
-            for c in pair.comparisons.values() if c.n
-        ]  # fmt: skip
-    return comparisons_findings(pairs[0].base, differences) if pairs else []
+        tests[pair.new] = [_test_of(c, several) for c in pair.comparisons.values() if c.n]
+    return [*without, *(comparisons_findings(pairs[0].base, tests) if pairs else ())]
+
+
+def _test_of(c: Comparison, several: bool) -> ReportedTest:
+    """The record of a test, named with its diagnostic where there are several."""
+    task = f"{visible(diagnostics.get(c.task).short_title)} " * several
+    points = " points" * (c.statistic in IN_PERCENT)
+    text = numbers.signed(c.difference, c.statistic) + points
+    return ReportedTest(f"{task}{c.label}", text, c.difference, c.p_adjusted, c.n_tests, c.n)
 
 
 def compared(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.report.run_findings import VERDICTS
@@ -10,37 +11,61 @@ from lmdiag.results.results import VersusChance
 from lmdiag.studies.multiverse import Multiverse
 from lmdiag.text import listing, listing_of_first, visible
 
-_SIDES: Mapping[VersusChance, str] = {
-    "above": "is above chance in", "below": "is below chance in",
-    "not distinguishable": "cannot be told from chance in",
-}  # fmt: skip
+_SIDES: Mapping[VersusChance, tuple[str, str]] = {
+    "above": ("is above chance in", "are above chance in"),
+    "below": ("is below chance in", "are below chance in"),
+    "not distinguishable": ("cannot be told from chance in",) * 2,
+}
+"""Verdict -> its words for one model and for several."""
+
+
+class _Result(NamedTuple):
+    """What is so in all ways of asking a model, and what is not.
+
+    Attributes:
+        n: ways of asking.
+        sides: verdict -> the figures that have it in all ways.
+        changing: figures with different verdicts.
+    """
+
+    n: int
+    sides: tuple[tuple[VersusChance, tuple[str, ...]], ...]
+    changing: tuple[str, ...]
 
 
 def multiverse_findings(multiverse: Multiverse) -> list[str]:
     """Returns which figures are on one side of chance in all ways of asking a model, and which not.
 
-    A model that was asked in one way has no sentence.
+    Models of which the same is so share a sentence. A model that was asked in one way has none.
     """
-    sentences = []
+    models_with: dict[_Result, list[str]] = {}
     for model in multiverse.models:
         n = len(multiverse.numbers_of(model))
         verdicts = _verdicts_of_ways(multiverse, model) if n > 1 else {}
-        parts = [
-            f"{_SIDES[verdict]} {listing_of_first(labels)}"
+        sides = [
+            (verdict, tuple(labels))
             for verdict in VERDICTS
             if (labels := [label for label, found in verdicts.items() if found == {verdict}])
         ]
-        changing = [label for label, found in verdicts.items() if len(found) > 1]
-        rest = f"the result in {listing_of_first(changing)} depends on the way of asking" * bool(
-            changing
-        )
-        name = visible(model)
-        if parts:
-            text = f"In all {n} ways of asking, {name} {listing(parts)}"
-            sentences.append(f"{'; '.join(filter(None, (text, rest)))}.")
-        elif rest:
-            sentences.append(f"For {name}, asked in {n} ways, {rest}.")
-    return sentences
+        changing = tuple(label for label, found in verdicts.items() if len(found) > 1)
+        if sides or changing:
+            models_with.setdefault(_Result(n, tuple(sides), changing), []).append(visible(model))
+    return [_sentence(result, models) for result, models in models_with.items()]
+
+
+def _sentence(result: _Result, models: Sequence[str]) -> str:
+    """What is so in all ways of asking some models."""
+    names = listing(models)
+    rest = ""
+    if result.changing:
+        rest = f"the result in {listing_of_first(result.changing)} depends on the way of asking"
+    each = " each" if len(models) > 1 else ""
+    if not result.sides:
+        return f"For {names},{each} asked in {result.n} ways, {rest}."
+    number = 0 if len(models) == 1 else 1
+    parts = [f"{_SIDES[side][number]} {listing_of_first(of)}" for side, of in result.sides]
+    text = f"In all {result.n} ways of asking, {names} {listing(parts)}"
+    return f"{'; '.join(filter(None, (text, rest)))}."
 
 
 def _verdicts_of_ways(multiverse: Multiverse, model: str) -> dict[str, set[VersusChance]]:

@@ -153,15 +153,17 @@ def _range_grid(multiverse: Multiverse, figures: Sequence[Headline], model: str)
 
 
 def _gap_grid(multiverse: Multiverse, figures: Sequence[Headline], new: str) -> Grid:
-    """In how many protocols a model is ahead of the first one."""
-    headings = ("ahead", "behind", "equal", "p < .05", "adjusted", "tests")
+    """In how many protocols a figure of a model is higher than that of the first one."""
+    headings = ("higher", "lower", "equal", "p < .05", "adjusted", "tests")
     rows = []
     for headline in figures:
         if differences := multiverse.differences(headline, new):
             counts = map(str, counts_of(differences.values()).values())
             rows.append(((headline.label,), dict(zip(headings, counts, strict=True))))
     title = difference_title(multiverse.models[0], new)
-    caption = "Number of protocols in which the model is ahead of the first one, behind, equal"
+    caption = (
+        "Number of protocols in which the figure is higher than the first model's, lower, equal"
+    )
     return text_grid(caption, (title,), rows)
 
 

@@ -59,15 +59,19 @@ def in_direction(tests: Sequence[ReportedTest], direction: str) -> list[Reported
 
 
 def untested(tests: Sequence[ReportedTest]) -> str:
-    """Returns what is said of values without a test: they are the same in every item, or few."""
-    named = [f"{test.subject}: {_without_test(test)}" for test in tests if not test.is_tested]
+    """Returns what is said of values without a test."""
+    named = [f"{test.subject}: {test.text}, no test" for test in tests if not test.is_tested]
     return "; ".join(named)
 
 
-def _without_test(test: ReportedTest) -> str:
-    where = "in the one item" if test.n == 1 else "in every item"
-    sign = "+" if test.value > 0 and not test.text.startswith("+") else ""
-    return f"{sign}{test.text} {where}, no test"
+def untested_in_items(tests: Sequence[ReportedTest]) -> str:
+    """Returns the same of values that have no test since they are equal in every item."""
+    signed = []
+    for test in tests:
+        sign = "+" if test.value > 0 else ""
+        where = "in the one item" if test.n == 1 else "in every item"
+        signed.append(test._replace(text=f"{sign}{test.text} {where}"))
+    return untested(signed)
 
 
 def each_p(tests: Sequence[ReportedTest], how: str = "") -> str:

@@ -157,23 +157,31 @@ def prediction_findings(results: Results) -> list[str]:
     return sentences
 
 
-def models_findings(runs: Sequence[Results]) -> list[str]:
-    """Returns how many of several models are above, and how many below, each chance level."""
-    counts: dict[VersusChance, dict[str, int]] = {"above": {}, "below": {}}
+def models_findings(runs: Sequence[Results], noun: str = "models") -> list[str]:
+    """Returns how many of several runs are above, and how many below, each chance level.
+
+    `noun` says what the runs are of. Figures without a test are not counted.
+    """
+    verdicts: dict[str, list[VersusChance | None]] = {}
     for results in runs:
         for task in results.tasks:
             diagnostic = results.diagnostic(task)
             for key, figure in _tested(results, task).items():
-                where = _where(diagnostic, key)
-                for verdict, of_verdict in counts.items():
-                    of_verdict.setdefault(where, 0)
-                    of_verdict[where] += figure.versus_chance == verdict
-    if not counts["above"]:
+                verdicts.setdefault(_where(diagnostic, key), []).append(figure.versus_chance)
+    if not verdicts:
         return []
-    above = listing([f"{n} {where}" for where, n in counts["above"].items()])
-    below = [f"{n} {where}" for where, n in counts["below"].items() if n]
+    above = []
+    below = []
+    for where, of_runs in verdicts.items():
+        of = f" ({len(of_runs)} tested)" if len(of_runs) < len(runs) else ""
+        above.append(f"{of_runs.count('above') or 'none'} {where}{of}")
+        if n := of_runs.count("below"):
+            below.append(f"{n} {where}{of}")
+    text = f"above chance are {listing(above)}"
+    if not any("above" in of_runs for of_runs in verdicts.values()):
+        text = f"none is above chance {' or '.join(verdicts)}"
     rest = f"; below chance are {listing(below)}" if below else ""
-    return [f"Of {len(runs)} models, above chance are {above}{rest}."]
+    return [f"Of {len(runs)} {noun}, {text}{rest}."]
 
 
 def _verb(finding: Finding, verdict: VersusChance) -> str:

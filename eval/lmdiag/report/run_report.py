@@ -270,7 +270,9 @@ def _findings(report: Report) -> Iterator[str]:
         with suppress(BadInput):  # runs of other data or protocols, which only pages refuse
             yield from pair_findings(report.comparisons)
     else:
-        yield from models_findings([run.results for run in report.runs])
+        results = [run.results for run in report.runs]
+        order = labels.order_of(results)
+        yield from models_findings(results, order.plural if order else "models")
 
 
 # ---- the sections of runs ------------------------------------------------------------------------

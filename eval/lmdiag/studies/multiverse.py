@@ -258,15 +258,15 @@ class Multiverse(Presentable):
 
 
 def counts_of(differences: Collection[Comparison]) -> dict[str, int]:
-    """Returns in how many protocols the new model is ahead, behind or equal, and where p < .05.
+    """Returns in how many protocols the new model's figure is higher, lower or equal, or p < .05.
 
     `rejected` counts p, `adjusted` p adjusted by Holm's method over the protocols, whose distinct
     tests `n_tests` counts.
     """
     values = [comparison.difference for comparison in differences]
     return {
-        "ahead": sum(value > 0 for value in values),
-        "behind": sum(value < 0 for value in values),
+        "higher": sum(value > 0 for value in values),
+        "lower": sum(value < 0 for value in values),
         "equal": sum(value == 0 for value in values),
         "rejected": sum(comparison.p < ALPHA for comparison in differences),
         "adjusted": sum(comparison.p_adjusted < ALPHA for comparison in differences),
