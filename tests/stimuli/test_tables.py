@@ -284,6 +284,8 @@ BAD = {
     "no header": ("1,1,The key\n1,2,The keys\n", "own.csv:1: the first line seems to be a row, "
                   "with '1', '1', 'The key', and must name the columns: write a line of names"),
     "no header, a row twice": ("The,0\nkey,9\nThe,0\n", "own.csv:1: the first line seems to be a"),
+    "no header, without numbers": ("A hen sat.,sg,i1\nA hen ran.,sg,i1\nIt ran.,pl,i2\n",
+                                   "own.csv:1: the first line seems to be a row"),
     "NaN as context": ("context,target\nNaN,a\n", "own.csv:2: the column context is empty"),
     "NA beside bars": ("item,sentence\n1,NA\n2,B|c\n", "own.csv:2: the column sentence is NA"),
     "NA in a pair": ("sen,wrong_sen\nA,NA\n", "own.csv:2: the column wrong_sen is missing"),

@@ -21,7 +21,13 @@ from lmdiag import diagnostics
 from lmdiag.files import reading, writing
 from lmdiag.files.reading import MAX_CELL, check_size, user_path
 from lmdiag.tables.excel_tables import excel_letters, excel_rows
-from lmdiag.tables.table_headers import KNOWN_NAMES, Rows, TextRow, can_be_names
+from lmdiag.tables.table_headers import (
+    KNOWN_NAMES,
+    Rows,
+    TextRow,
+    can_be_names,
+    has_known_name,
+)
 from lmdiag.tables.text_tables import text_rows
 from lmdiag.text import (
     column_like,
@@ -412,8 +418,10 @@ def _check_header(rows: Sequence[TextRow], place: str) -> None:
         raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
     first, _, header = rows[0]
     sample = [cells for _, _, cells in rows[1:_SAMPLE]]
-    own = [name for name, *values in zip(header, *sample, strict=False) if name and name in values]
+    own = _values_of_their_columns(header, sample)
     has_own = any(map(_NUMBER, own)) and not all(map(_NUMBER, own))  # also the repeated header
+    if not has_own and not has_known_name(header):  # one name may be a label in it, as filler
+        has_own = len(_values_of_their_columns(header, [x for x in sample if x != header])) > 1
     filled = [*filter(None, header)]
     has_twice = any(map(_NUMBER, filled)) and len({*filled}) < len(filled)
     if has_own or has_twice:
@@ -429,6 +437,11 @@ def _check_header(rows: Sequence[TextRow], place: str) -> None:
         ):
             remedy = "divide it (in Excel: Text to Columns), or remove the quotes around lines"
             raise BadInput(f"{place}{first}: all columns are in one, {header[0]!r:.60}: {remedy}")
+
+
+def _values_of_their_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The names that stand in their columns, too."""
+    return [name for name, *values in zip(header, *rows, strict=False) if name and name in values]
 
 
 def _values_of(texts: list[str], separator: str, *, raw: bool) -> Sequence[Any]:
