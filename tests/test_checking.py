@@ -117,7 +117,8 @@ def test_items_and_conditions_that_are_given_are_used_or_refused(tmp_path, comma
     assert command(*shlex.split(f"analyse {path} --response RT {found.typed}"))[0] == 0
     for options in ({"item": "nosuch"}, {"conditions": ["kind", "nosuch"]}):
         assert "no column 'nosuch'" in lmdiag.check(path, **options).error
-    wide = DataFrame({"sent_id": range(4), "set": [*"aabb"], "sg": TEXTS, "pl": TEXTS[::-1]})
+    later = [text.replace(".", " today.") for text in TEXTS]
+    wide = DataFrame({"sent_id": range(4), "set": [*"aabb"], "sg": TEXTS, "pl": later})
     (proposal,) = lmdiag.check(wide, item=["set", "sent_id"]).proposals
     assert "4 items" in proposal.summary
     assert not [text for text in proposal.options.columns if text.startswith("item=")]

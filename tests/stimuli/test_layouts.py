@@ -113,6 +113,18 @@ READ = {
     "critical word": ({"sentence": ["The hen, old, ate."], "c": ["old"]}, {"critical": "c"},
                       {"regions": [[{"number": 1, "name": "critical", "start": 9, "end": 13},
                                     {"number": 2, "name": "spill_1", "start": 14, "end": 18}]]}),
+    "ellipsis": ({"context": ["It is...", "A…"], "target": ["x", "y"]}, {},
+                 {"context": ["It is", "A"]}),
+    "ellipsis before words": ({"sentence": ["It is ..."], "x": ["so"], "y": ["no"]},
+                              {"wide": ["x", "y"]}, {"context": ["It is", "It is"]}),
+    "critical word after a context": (
+        {"a": ["It is late."], "b": ["A hen sat."], "c": ["hen"]},
+        {"columns": ["context=a", "sentence=b"], "critical": "c"},
+        {"sentence": ["It is late. A hen sat."],
+         "regions": [[{"number": 1, "name": "critical", "start": 14, "end": 17},
+                      {"number": 2, "name": "spill_1", "start": 18, "end": 22}]]}),
+    "joined contexts": ({"p1": ["It is late."], "p2": ["He is"], "target": ["old"]},
+                        {"columns": "context=p1..p2"}, {"context": ["It is late. He is"]}),
     "sentences beside words": ({"sentence": ["The hen"], "word": ["ate"]},
                                {"columns": "sentence=sentence"}, {"sentence": ["The hen"]}),
 }  # fmt: skip
@@ -136,8 +148,8 @@ REFUSED = {
     "gap, no target": ({"sentence": ["A <mask>."]}, {}, "give the word .* in a column target"),
     "stars": ({"sentence": ["The*dog*ran.", "A*cat*ran."]}, {}, r"give --separator '\*'"),
     "two sentences": ({"sentence_a": ["A a."], "sentence_b": ["B b."]}, {},
-                      "sentence_a and sentence_b are two texts in a row: say which is good and "
-                      "bad; perhaps --columns sentence_good=sentence_a sentence_bad=sentence_b, "),
+                      "sentence_a and sentence_b are two texts in a row: say which is good: --col"
+                      "umns sentence_good=sentence_a sentence_bad=sentence_b, .* perhaps --wide "),
     "fragment": ({"sentence": ["The hen"], "word": ["ate"]}, {},
                  "give --columns context=sentence target=word"),
     "no row": (TEXT, {"filter": "item!=1,2"}, "leaves no row"),
@@ -188,7 +200,10 @@ REFUSED = {
     "slashes, and two between sentences": (
         {"sentence": ["A/dog/ran.//It/sat.", "A/cat/sat.//It/ran."]}, {}, "give --separator '/'"),
     "semicolons": ({"sentence": ["The hen;ran;here.", "A cat;sat."]}, {}, "give --separator ';'"),
-    "ellipsis": ({"context": ["It is...", "A…"], "target": ["x", "y"]}, {}, "context ends in an"),
+    "ellipsis of sentences": ({"sentence": ["It is...", "A dog…"]}, {}, "texts that end in an el"),
+    "context and sentence, no word": (
+        {"a": ["It is."], "b": ["It was."]}, {"columns": ["context=a", "sentence=b"]},
+        "--critical COLUMN gives .* of a word of b after it, target=b instead of sentence=b that"),
     "misspelt region": ({"Region01": ["A"], "Regon02": ["b."], "Region03": ["c."]}, {},
                         "'Regon02' is nearly 'region_2'"),
     "more behind a region": ({"Region1": ["A"], "Region02/verb": ["b"], "Region3": ["c."]}, {},
@@ -205,9 +220,9 @@ REFUSED = {
          "target_1": ["bird"], "target_2": ["fish"]}, {},
         "several contexts and targets in a row: write a row for each context"),
     "parts of two conditions": (
-        {"a_sg": ["The key"], "a_pl": ["The keys"], "b_sg": ["was"], "b_pl": ["were"],
+        {"s_sg": ["The key"], "s_pl": ["The keys"], "v_sg": ["was"], "v_pl": ["were"],
          "mid": ["very much"], "end": ["new."]}, {},
-        "a_sg, a_pl, b_sg, b_pl are parts of sentences of several conditions: write the sent"),
+        "s_sg, s_pl, v_sg, v_pl are parts of sentences of several conditions: write the sent"),
     "another target": ({"context": ["It is"], "continuation": ["so"]}, {},
                        "no column target; found: context, continuation; .* perhaps --columns targ"),
 }  # fmt: skip
@@ -406,8 +421,8 @@ PROPOSED = {
     "texts without an end": ("nr,stem,last\n1,He sang a very long,song\n2,She saw the old,barn\n",
                              "--columns context=stem target=last"),
     "fragments beside numbered responses": (
-        "sentence,P1,P2,P3\nHe sang a very long,song,song,tune\nShe saw the old,barn,cow,barn\n",
-        "with --columns context=sentence --wide P1 P2 P3"),
+        "Satz,P1,P2,P3\nHe sang a very long,song,song,tune\nShe saw the old,barn,cow,barn\n",
+        "with --columns context=Satz --wide P1 P2 P3"),
     "numbered columns": ("item,r1,r2,r3\n1,The,old,hen.\n", "--columns region=r1..r3"),
     "another name": ("ID,Stimulus\n1,The hen ran.\n2,A cook sang.\n",
                      "--columns sentence=Stimulus"),
@@ -503,9 +518,11 @@ def test_a_proposal_has_the_options_that_are_given_and_is_tried(tmp_path, comman
     rows = "No,x,y\n1,A*hen ran off.,A*dog ran off.\n2,Do*not ever go.,So*be it now.\n"
     path = written(tmp_path, rows)
     out = command("check", path, "--filter", "No=1,2")[1]
-    assert out.splitlines()[-2].endswith("own.csv --model M --wide x y --filter No=1,2")
-    assert "then        " in out.splitlines()[-1]
+    assert "perhaps     2 texts in a row (x, y): --wide x y is not enough: the" in out
     assert "--separator '*'" in out.splitlines()[-1]
+    clean = written(tmp_path, rows.replace("*", " "))
+    out = command("check", clean, "--filter", "No=1,2")[1]
+    assert "own.csv --model M --wide x y --filter No=1,2" in out
 
 
 def test_levels_of_several_parts_and_fillers_are_named(tmp_path):
@@ -803,15 +820,18 @@ def test_check_shows_a_text_of_words_and_the_commands_for_their_times(tmp_path, 
     assert lines[12] == f"conditions  cond: lmdiag analyse {path} --response RT"
 
 
-def test_words_beside_their_sentences_are_not_read_as_sentences(tmp_path, command):
+def test_a_column_of_sentences_is_read_and_words_beside_it_are_named(tmp_path, command):
     table = pd.DataFrame({"sentence": np.repeat(SENTENCES, 4), "position": [1, 2, 3, 4] * 2})
     path = tmp_path / "own.csv"
     table.assign(word=WORDS_OF, rt=range(8)).to_csv(path, index=False)
-    with pytest.raises(BadInput, match=r"no sentence per row; .* it may have a row per word: "):
-        stimuli.load(path)
-    assert f"lmdiag run {path} --model M --columns sentence=sentence" in command("check", path)[1]
-    assert len(stimuli.load(path, columns="sentence=sentence")) == 8
+    assert len(stimuli.load(path)) == 8
+    out = command("check", path)[1]
+    assert "perhaps     a row per word: for `lmdiag surprisal` and `lmdiag fit`" in out
     assert read_texts(path).texts == [*reversed(SENTENCES)]
+    said = "sentence,P1,P2,P3\nHe sang a very long,song,song,tune\nShe saw the old,barn,cow,barn\n"
+    out = command("check", written(tmp_path, said))[1]
+    assert out.startswith("own: 2 sentences")
+    assert "for `lmdiag cloze`, with --columns context=sentence --wide P1 P2 P3" in out
 
 
 def test_parts_of_sentences_are_named(tmp_path):

@@ -15,7 +15,7 @@ from lmdiag import stimuli
 from lmdiag.options import taken, with_fields
 from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.dataset import find
-from lmdiag.stimuli.proposing.proposals import READS_SENTENCES, UnknownLayout
+from lmdiag.stimuli.proposing.proposals import UnknownLayout
 from lmdiag.stimuli.values.critical_words import column_and_start
 from lmdiag.stimuli.values.layouts import as_typed
 from lmdiag.stimuli.values.names import is_named
@@ -106,9 +106,8 @@ class Proposal:
 
     Attributes:
         options: all options, with those that were given.
-        rows: the first row as models would read it, of pairs the good and the bad one; () where
-            the options alone do not read the table.
-        summary: what its columns would be used for; why the table is not read, where it is not.
+        rows: the first row as models would read it, of pairs the good and the bad one.
+        summary: what its columns would be used for.
         notes: what is a guess, a line each.
     """
 
@@ -354,7 +353,9 @@ def _of_stimuli(found: TableCheck, source: Table | None, rows: Stimuli) -> Table
         return replace(found, n_rows=len(rows), columns=_columns(found, source, ()))
     is_cloze = rows.form == "cloze"
     beside = columns if source is None else source.columns
-    other = None if is_cloze or rows.compared else responses_beside_texts(beside)
+    other = None
+    if not is_cloze and not rows.compared:
+        other = _words_beside(rows, beside) or responses_beside_texts(beside)
     found = replace(
         found,
         command="cloze" if is_cloze else "run",
@@ -382,6 +383,17 @@ def _of_stimuli(found: TableCheck, source: Table | None, rows: Stimuli) -> Table
     return _with_problems(replace(found, columns=_columns(found, source, uses)))
 
 
+def _words_beside(rows: Stimuli, columns: Mapping[str, Sequence[Any]]) -> OtherRows | None:
+    """The words or responses of people that a table with a column of sentences may have, too."""
+    from lmdiag.stimuli.proposing.other_rows import responses, words_of_texts
+    from lmdiag.stimuli.values.layouts import TableLayout
+
+    if rows.form != "sentences" or rows.regions:
+        return None
+    layout = TableLayout({name: x for name, x in columns.items() if name not in ROW_NAMES})
+    return words_of_texts(layout) or responses(layout)
+
+
 def _of_unknown(
     found: TableCheck, source: Table | None, unknown: UnknownLayout, table: Any
 ) -> TableCheck:
@@ -389,6 +401,7 @@ def _of_unknown(
     from lmdiag.stimuli.proposing.other_rows import responses_beside_texts
 
     found = replace(found, n_rows=len(unknown.table), lacks=unknown.lacks, command="")
+    found = replace(found, columns=_columns(found, source, ()))
     other = unknown.other
     named = _named_columns(found, unknown)
     if other and other.command == "analyse":
@@ -403,20 +416,15 @@ def _of_unknown(
         raise BadInput(f"{found.file}: {what}; leave out --item and --conditions")
     if other is None:
         of_readers = responses_beside_texts(unknown.table.columns)
-        first, *further = unknown.readings
-        readings = [first, *(reading for reading in further if reading.rows)]
-        if found.design.item:
-            readings = [_with_own_items(found, reading, table) for reading in readings]
+        readings = [_with_own_items(found, reading, table) for reading in unknown.readings]
+        proposals = (_proposal(found, reading, unknown.notes) for reading in readings)
         return replace(
             found,
-            columns=_columns(found, source, ()),
-            proposals=tuple(_proposal(found, reading) for reading in readings),
+            notes=source.notes if source else (),
+            proposals=tuple(filter(None, proposals)),
             others=(f"perhaps: {of_readers.text()}",) if of_readers else (),
         )
-    found = replace(found, other=other.text(), columns=_columns(found, source, ()))
-    if unknown.has_sentences:
-        command = f"lmdiag run {shlex.quote(found.file)} --model M {READS_SENTENCES}"
-        found = replace(found, others=(f"or: {command}",))
+    found = replace(found, other=other.text())
     if other.command == "analyse" and {*other.columns} >= {"item", "response"}:
         return _of_responses(found, source, unknown.table, other)
     found = replace(found, options=found.options.with_further(other.options))
@@ -430,7 +438,7 @@ def _of_unknown(
 def _named_columns(found: TableCheck, unknown: UnknownLayout) -> tuple[str, ...]:
     """The columns that the user names as items and conditions; `BadInput` for one that is none."""
     named = (*found.design.item, *found.design.conditions)
-    rows = [reading.rows for reading in unknown.readings if reading.rows]
+    rows = [reading.rows for reading in unknown.readings]
     names = dict.fromkeys((*unknown.columns, *(name for x in rows for name in x.columns())))
     for name in named:
         if column_like(name, names) not in names:
@@ -444,29 +452,26 @@ def _with_own_items(found: TableCheck, reading: Reading, table: Any) -> Reading:
     """What options read that leave the item to the user, who names its columns as in the file."""
     columns = tuple(x for x in reading.options.columns if not x.startswith("item="))
     options = replace(reading.options, columns=columns)
-    if reading.rows is None or options == reading.options:
+    if not found.design.item or options == reading.options:
         return reading
     rows = stimuli.load(table, found.task, **found.options.with_further(options).stored())
     return reading._replace(options=options, rows=rows)
 
 
-def _proposal(found: TableCheck, reading: Reading) -> Proposal:
-    """What options read of a table."""
+def _proposal(found: TableCheck, reading: Reading, notes: Iterable[str]) -> Proposal | None:
+    """What options read of a table; None if they do not make a column that the user names."""
     from lmdiag.stimuli.designs.design import check_columns, design_of
 
     options = found.options.with_further(reading.options)
-    if reading.rows is None:
-        return Proposal(options, (), reading.problem, tuple(reading.notes))
     factors = DesignOptions(**found.design.stored())
     try:
         check_columns({reading.rows.task: reading.rows}, factors)
-    except BadInput as problem:
-        return Proposal(options, (), str(problem), tuple(reading.notes))
+    except BadInput:
+        return None
     design = design_of(reading.rows, factors)
     if design is None:
-        return Proposal(options, (), "", tuple(reading.notes))
-    notes = (*design.warnings, *reading.notes)
-    return Proposal(options, tuple(design.rows), design.summary(), notes)
+        return Proposal(options, (), "", tuple(notes))
+    return Proposal(options, tuple(design.rows), design.summary(), (*design.warnings, *notes))
 
 
 def _of_responses(

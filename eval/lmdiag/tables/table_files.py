@@ -158,6 +158,7 @@ class Table:
         form: of rows that were made from other data; see `lmdiag.stimuli.Stimuli`.
         notes: how the columns and rows were read where they differ from the specification.
         chosen: known name -> the column of the source that the user says it is.
+        sources: the same of all columns that have another name in the source.
         is_text: whether all values are texts, as in files of text and of Excel.
     """
 
@@ -166,6 +167,7 @@ class Table:
     form: str = ""
     notes: tuple[str, ...] = ()
     chosen: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
     is_text: bool = False
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lmdiag.stimuli.proposing.response_columns import response_columns
@@ -32,13 +33,14 @@ class OtherRows(NamedTuple):
         texts: further columns that tell texts apart.
         wide: columns of responses, of which a row has several.
         response: of words, a column of what people did at them; "" for none.
-        remedy: of rows that no command reads, what makes them readable.
+        remedy: of rows that no command reads as they are, which options to look at, or what makes
+            them readable.
         items, conditions: of responses in numbers, columns that the user names.
     """
 
     command: Literal["surprisal", "cloze", "analyse", ""]
     what: str
-    columns: Mapping[str, str]
+    columns: Mapping[str, str] = MappingProxyType({})
     texts: Sequence[str] = ()
     wide: Sequence[str] = ()
     response: str = ""
@@ -72,8 +74,7 @@ class OtherRows(NamedTuple):
     def text(self) -> str:
         """Returns what it is, for which command, and with which option."""
         if not self.command:
-            remedy = f": {self.remedy}" if self.remedy else ""
-            return f"{self.what}, which no command reads{remedy}"
+            return f"{self.what}: {self.remedy}" if self.remedy else self.what
         fit = " and `lmdiag fit`" if self.command == "surprisal" else ""
         what = f"{self.what}: for `lmdiag {self.command}`{fit}"
         return f"{what}, with {self.option}" if self.option else what
@@ -120,8 +121,8 @@ def _pieces(layout: TableLayout) -> OtherRows | None:
     """A row per region of a sentence."""
     pieces = [name for name in layout.of_kind("text") if layout.are_pieces(name)]
     remedy = "write a sentence per row, with a bar between its regions"
-    what = "a row per region of a sentence"
-    return OtherRows("", what, {"region": pieces[0]}, remedy=remedy) if pieces else None
+    what = "a row per region of a sentence, which no command reads"
+    return OtherRows("", what, remedy=remedy) if pieces else None
 
 
 def _word_list(layout: TableLayout) -> OtherRows | None:
@@ -135,7 +136,7 @@ def _word_list(layout: TableLayout) -> OtherRows | None:
     first = layout.values[words[0]] if is_list else None
     if first is None or 10 * len(first.levels) < 9 * first.n_filled:
         return None
-    return OtherRows("", "a list of words and their norms", {"word": words[0]})
+    return OtherRows("", "a list of words and their norms, which no command reads")
 
 
 def _numbers(layout: TableLayout) -> OtherRows | None:
@@ -155,7 +156,8 @@ def _unnamed_numbers(layout: TableLayout) -> OtherRows | None:
     """Numbers in a table without texts, of which the item or the response has no known name."""
     measures = _measures(layout, [layout.item])
     numbers = [x for x in layout.of_kind("number") if x != layout.item]
-    if layout.of_kind("text") or not (measures or (layout.item and numbers)):
+    has_texts = layout.of_kind("text") or layout.numbered_words()
+    if has_texts or not (measures or (layout.item and numbers)):
         return None
     columns = {"item": layout.item} if layout.item else {}
     columns |= {"response": measures[0]} if measures and is_outcome(measures[0]) else {}

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from lmdiag.stimuli.values.kinds import MOST_LABELS, Distinct
-from lmdiag.stimuli.values.layouts import TableLayout, has_letters
+from lmdiag.stimuli.values.layouts import TableLayout
 from lmdiag.stimuli.values.names import NAMES_OF_RESPONSES, is_named, named
 from lmdiag.text import folded
 
@@ -27,7 +27,6 @@ _MOST_SAID = 2  # columns of words that people gave: as typed, and as corrected
 _ROUNDING = 0.02  # of sums of shares
 _MOST_CONTEXTS = 8  # columns that are tried as contexts
 _MOST_COLUMNS = 40  # columns of words, and of labels, that are tried for each
-_SAMPLE = 50  # values that are looked at for letters
 
 
 class ResponseColumns(NamedTuple):
@@ -45,7 +44,7 @@ class ResponseColumns(NamedTuple):
 def response_columns(layout: TableLayout) -> ResponseColumns | None:
     """Returns the columns of a table with responses to contexts; None for other tables."""
     for context in _contexts(layout)[:_MOST_CONTEXTS]:
-        field = "sentence" if layout.has_gaps(context) else "context"
+        field = "sentence" if layout.values[context].have_gaps else "context"
         has_items = layout.item and layout.values[layout.item].are_groups
         columns = ({"item": layout.item} if has_items else {}) | {field: context}
         if wide := _wide_responses(layout, context):
@@ -64,14 +63,17 @@ def _contexts(layout: TableLayout) -> list[str]:
     The latter have the most different texts of the table, as no column of notes has.
     """
     texts = layout.of_kind("text", "question")
+    if layout.n_rows > 1 and not named("reader", layout.values):
+        texts = [x for x in texts if len(layout.values[x].levels) > 1]
     known = [x for x in named("context", layout.values) if layout.kinds[x] == "text"]
     if known:
-        return known
+        return [x for x in known if x in texts]
     n_texts = {x: len(layout.values[x].levels) for x in texts}
     most = max((2, *n_texts.values()))
-    open_texts = (x for x in texts if layout.are_fragments(x) and not layout.is_short(x))
-    open_texts = (x for x in open_texts if n_texts[x] == most)
-    named_or_gap = (x for x in texts if folded(x) == "sentence" or layout.has_gaps(x))
+    open_texts = (x for x in texts if layout.values[x].are_fragments and n_texts[x] == most)
+    open_texts = (x for x in open_texts if not layout.values[x].are_short)
+    repeated = (x for x in texts if folded(x) == "sentence" and not layout.values[x].hardly_repeat)
+    named_or_gap = (*repeated, *(x for x in texts if layout.values[x].have_gaps))
     return [*dict.fromkeys((*named_or_gap, *open_texts))]
 
 
@@ -79,15 +81,17 @@ def _response(layout: TableLayout, context: str) -> str:
     """The column with the responses to contexts; "" for none."""
     words = [x for x in layout.values if layout.kinds[x] in ("word", "label", "list", "text")]
     words = [x for x in words if x not in (context, layout.item) and not is_named(x, "reader")]
-    words = [x for x in words if x not in layout.of_readers]
-    words = [x for x in words if any(map(has_letters, layout.values[x].sample[:_SAMPLE]))]
+    words = [x for x in words if x not in layout.of_readers and not is_named(x, "list")]
+    words = [x for x in words if not (_are_general(layout, context, x) or _is_condition(x))]
+    words = [x for x in words if not layout.values[x].are_identifiers]
+    words = [x for x in words if layout.values[x].have_letters]
     known = named("response", words)
     readers = [layout.values[name] for name in named("reader", layout.values)]
     has_readers = any(len(x.levels) < x.n_filled or x.is_number for x in readers)
     is_said = has_readers or _has_several_words(layout, context)
     if known and (is_said or folded(known[0]) in NAMES_OF_RESPONSES):
         return known[0]
-    short = [x for x in words if layout.is_short(x) and layout.kinds[x] != "label"]
+    short = [x for x in words if layout.values[x].are_short and layout.kinds[x] != "label"]
     said = [x for x in short[:_MOST_COLUMNS] if _are_said(layout, context, x)]
     if len(said) > _MOST_SAID:  # parts of sentences
         return ""
@@ -96,11 +100,27 @@ def _response(layout: TableLayout, context: str) -> str:
     return next(iter((*named("response", said), *long, *said)), "")
 
 
+def _are_general(layout: TableLayout, context: str, name: str) -> bool:
+    """Whether values are those of most contexts, as of lists and ratings; words may be, too."""
+    from lmdiag.stimuli.values.codes import combined, n_distinct
+
+    contexts = layout.values[context]
+    values = layout.values[name]
+    n_pairs = n_distinct(combined(contexts.codes, values.codes))
+    n_contexts = len(contexts.levels)
+    is_general = n_contexts > 2 and 2 * n_pairs > n_contexts * len(values.levels)
+    return is_general and (len(values.levels) < 3 or folded(name) not in NAMES_OF_RESPONSES)
+
+
+def _is_condition(name: str) -> bool:
+    return folded(name).startswith("cond")
+
+
 def _are_produced(layout: TableLayout, context: str, name: str) -> bool:
     """Whether texts of several words hardly repeat, and most contexts have several of them."""
-    is_long = not layout.is_short(name) and layout.hardly_repeats(name)
+    is_long = not layout.values[name].are_short and layout.values[name].hardly_repeat
     differ = layout.values[name].differs_within(layout.values[context])
-    return is_long and differ and not layout.hardly_repeats(context)
+    return is_long and differ and not layout.values[context].hardly_repeat
 
 
 def _has_several_words(layout: TableLayout, context: str) -> bool:

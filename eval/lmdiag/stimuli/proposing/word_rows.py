@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.stimuli.values.kinds import Distinct
-from lmdiag.stimuli.values.layouts import TableLayout, has_letters
+from lmdiag.stimuli.values.layouts import TableLayout
+from lmdiag.stimuli.values.marks import has_end_mark
 from lmdiag.stimuli.values.names import is_named, is_outcome, named
 from lmdiag.text import folded
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _BLANK = re.compile(r"\s").search
-_MARK = re.compile(r"[.!?。！？][\"'”’»)]*\Z").search
 _MOST_WITH_BLANKS = 0.05  # of the words, where some are mistakes
 _LEAST_STEPS = 0.6  # of the steps from word to word that go up by one
 _MOST_RISES = 0.8  # of the steps from word to word of a response
@@ -65,16 +65,16 @@ def words_in(layout: TableLayout) -> list[str]:
         return words
     others = [*named("word", layout.values), *layout.values]
     others = [name for name in dict.fromkeys(others) if name not in known]
-    others = [name for name in others if any(map(_MARK, layout.values[name].levels))]
+    others = [name for name in others if any(map(has_end_mark, layout.values[name].levels))]
     return [name for name in (*known, *others) if _has_single_words(layout, name)]
 
 
 def _has_single_words(layout: TableLayout, name: str) -> bool:
-    levels = layout.values[name].levels
+    values = layout.values[name]
     if layout.kinds[name] not in ("word", "label", "text"):
         return False
-    n_with_blanks = sum(bool(_BLANK(level)) for level in levels)
-    return n_with_blanks <= _MOST_WITH_BLANKS * len(levels) and any(map(has_letters, levels))
+    n_with_blanks = sum(bool(_BLANK(level)) for level in values.levels)
+    return n_with_blanks <= _MOST_WITH_BLANKS * len(values.levels) and values.have_letters
 
 
 def _positions(layout: TableLayout, word: str) -> Iterator[str]:

@@ -11,10 +11,16 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lmdiag.diagnostics import CORE, SENTENCES
-from lmdiag.stimuli.reading.forms import PAIR, form_of, is_region, unknown_mark
+from lmdiag.stimuli.reading.forms import (
+    PAIR,
+    form_of,
+    is_region,
+    joined_text,
+    unknown_mark,
+)
 from lmdiag.stimuli.values.kinds import FEW_ROWS, Distinct, ValueKind, values_of
 from lmdiag.stimuli.values.marks import GAP
 from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named, named
@@ -71,7 +77,7 @@ def name_columns(
     texts: list[str] = []
     for text in options.columns:
         with problems.kept():
-            given = _given_names(table, text)
+            table, given = _given_names(table, text)
             texts += [given["text"]] if "text" in given else []
             _refuse_second_column(given, chosen)
             chosen |= given
@@ -110,7 +116,7 @@ def name_columns(
         notes.insert(0, f"columns: {', '.join(shown)}")
     notes = [*table.notes, *notes]
     rows = DataFrame(renamed, index=table.rows.index)
-    return replace(table, rows=rows, chosen=chosen, notes=tuple(notes))
+    return replace(table, rows=rows, chosen=chosen, sources=sources, notes=tuple(notes))
 
 
 class _Fitting:
@@ -227,8 +233,11 @@ class _Fitting:
             yield f"warning: {column} is read as {name}, and has {what}, as {example!r}"
 
 
-def _given_names(table: Table, text: str) -> dict[str, str]:
-    """Known name -> the column that the user says it is; several of a range of regions."""
+def _given_names(table: Table, text: str) -> tuple[Table, dict[str, str]]:
+    """The table, and known name -> the column that the user says it is.
+
+    A range is several regions, or is joined to one more column of texts.
+    """
     name, _, column = text.partition("=")
     if not column:
         raise BadInput(f"--columns {text!r}: write NAME=COLUMN, e.g. context=text")
@@ -238,17 +247,21 @@ def _given_names(table: Table, text: str) -> dict[str, str]:
         raise BadInput(f"--columns {text!r}: no name {name!r}: choose from {choice}")
     ends = [column] if column in table.columns else column.split("..", 1)  # a name may have dots
     ends = [table.column_of(end, "--columns") for end in ends]
-    if field != "region" and len(ends) > 1:
-        raise BadInput(f"--columns {text!r}: a range is for region=FIRST..LAST")
-    if field != "region":
-        return {field: ends[0]}
+    if field != "region" and len(ends) == 1:
+        return table, {field: ends[0]}
     # the columns between them of the same name but for its number, or all
     columns = [*table.columns]
     first, last = sorted((columns.index(ends[0]), columns.index(ends[-1])))
     stems = {re.sub(r"\d+", "", end) for end in ends}
     inside = columns[first : last + 1]
-    regions = [name for name in inside if len(stems) > 1 or re.sub(r"\d+", "", name) in stems]
-    return {f"region_{number}": column for number, column in enumerate(regions, start=1)}
+    parts = [name for name in inside if len(stems) > 1 or re.sub(r"\d+", "", name) in stems]
+    if field == "region":
+        return table, {f"region_{number}": name for number, name in enumerate(parts, start=1)}
+    if field not in (*TEXT_COLUMNS, *PAIR):
+        raise BadInput(f"--columns {text!r}: a range is for regions and texts")
+    rows = zip(*(table.columns[name] for name in parts), strict=True)
+    texts = [joined_text(str(part or "") for part in row) for row in rows]
+    return table.having({column: texts}, without=parts), {field: column}
 
 
 def _refuse_second_column(given: Mapping[str, str], chosen: Mapping[str, str]) -> None:
@@ -332,7 +345,7 @@ def near_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
     near: dict[str, list[str]] = {}
     for name in names:
         meant = next((x for x in sorted(known) if _is_near(name, x)), "")
-        if meant and name not in regions:
+        if meant and name not in regions and not _are_other_values(table.columns[name], meant):
             near.setdefault(meant, []).append(name)
     texts = {*TEXT_COLUMNS, *PAIR}  # of which a row may have several
     return [
@@ -342,6 +355,12 @@ def near_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
         for name in columns
         if len(columns) == 1 or meant not in texts
     ]
+
+
+def _are_other_values(values: Sequence[Any], known: str) -> bool:
+    """Whether a column has no texts, and the known name is that of texts."""
+    is_text = known in (*TEXT_COLUMNS, *PAIR) or bool(is_region(known))
+    return is_text and values_of(values).kind() in ("number", "file", "list", "empty")
 
 
 def _is_near(name: str, known: str) -> bool:

@@ -245,10 +245,9 @@ def check_values(columns: Mapping[str, Sequence[Any]], table: Table, problems: P
                 if text in wrong
             })  # fmt: skip
     contexts = columns.get("context", ())
-    for what, ends in (("an ellipsis", ("...", "…")), ("_", ("_",))):
-        if contexts and all(text.endswith(ends) for text in contexts):
-            remedy = "remove it, since it would be read as text"
-            problems.append(f"{table.name}: every context ends in {what}: {remedy}")
+    if contexts and all(text.endswith("_") for text in contexts):
+        remedy = "remove it, since it would be read as text"
+        problems.append(f"{table.name}: every context ends in _: {remedy}")
     row_of: dict[str, int] = {}
     with problems.kept():
         for row, identifier in enumerate(columns.get("id", ())):

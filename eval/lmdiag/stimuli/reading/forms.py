@@ -17,7 +17,7 @@ from typing import Any
 from lmdiag.spacing import LANGUAGES, LONGEST_LOOK, has_space
 from lmdiag.stimuli.reading.conversion import text_problem
 from lmdiag.stimuli.values.critical_words import column_and_start, with_critical, word_spans
-from lmdiag.stimuli.values.marks import GAP, MARKUP, is_ended
+from lmdiag.stimuli.values.marks import GAP, MARKUP, ends_open, is_ended
 from lmdiag.stimuli.values.names import named as named_columns
 from lmdiag.tables.table_files import Table
 from lmdiag.text import first_few, shortened
@@ -39,6 +39,7 @@ is_region = re.compile(r"region_([1-9]\d{0,3})").fullmatch
 _MARK = re.compile(
     r"""(?![-–—&"'“”„«»‹›「」『』()\[\]{}/|]\Z)[^\w\s]+|_+|[(\[<{]?[A-Z]{3,}[)\]>}]?|[(\[<{][^\w]*[)\]>}]"""
 ).fullmatch
+_SPEAKER = re.compile(r"\s*[^\W\d_]\w{0,9}:\s+\S").match  # A: Did it rain?
 _TRAILING = re.compile(r"(?<=[^\s.,;:!?])[.,;:!?]+\Z|(?<=[?.])[,;:!]\Z")
 
 
@@ -79,15 +80,18 @@ def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
         remedy = "leave it out, nothing is read by it here"
         raise BadInput(f"{table.name}: --keep-case is for responses of people: {remedy}")
     _check_language(options.language)
-    table = without_gaps(table, options.gap)
+    table = without_gaps(_without_ellipses(table, options.gap), options.gap)
+    has_contexts = _have_contexts(table, options)
     form = form_of(table.columns, table.chosen.keys() & table.columns.keys())
-    if form == "sentences":
+    if form == "sentences" or has_contexts:
+        form = "sentences"
         refuse_fragments(table)
         table = with_regions(table, options.separator, options.language)
         if options.language and "regions" not in table.columns:
             rule = "--language is for parts of sentences, and the sentences are whole"
             raise BadInput(f"{table.name}: {rule}: leave it out")
         table = with_critical(table, options.critical, options.wide)
+        table = _after_contexts(table) if has_contexts else table
         if "target" in table.columns and column_and_start(options.critical, ())[0] != "target":
             remedy = "___ or --gap TEXT marks its place"
             table = table.having({}, f"target: not read, since no sentence has a gap; {remedy}")
@@ -107,6 +111,38 @@ def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
         note = "sentence: not read, since a row is a word in its context"
         table = table.having({}, f"{note}; --columns sentence=sentence reads it instead")
     return _with_spaces(table, options.language) if options.language else table
+
+
+def _have_contexts(table: Table, options: TableOptions) -> bool:
+    """Whether sentences, of which a critical word is scored, are read after contexts.
+
+    `BadInput` where the user names both, and no critical word.
+    """
+    chosen = table.chosen.keys() & table.columns.keys()
+    has_both = {"context", "sentence"} <= table.columns.keys()
+    if {"context", "sentence"} <= chosen and not options.critical:
+        sentence = quote(table.chosen["sentence"])
+        remedy = f"--critical COLUMN gives the surprisal of a word of {sentence} after it"
+        other = f"target={sentence} instead of sentence={sentence} that of all its words"
+        raise BadInput(f"{table.name}: --columns names a context and a sentence: {remedy}, {other}")
+    return has_both and bool(options.critical) and ("context" in chosen or "sentence" not in chosen)
+
+
+def _after_contexts(table: Table) -> Table:
+    """Sentences after their contexts, with the critical word where it then stands."""
+    names = ("context", "sentence", "regions")
+    rows = zip(*(table.columns[name] for name in names), strict=True)
+    texts = []
+    spans = []
+    for row, (context, sentence, regions) in enumerate(rows):
+        if not isinstance(context, str):
+            raise table.error(row, "the column context is missing: write the text, or leave it out")
+        text = joined_text([context, sentence])
+        start = len(text) - len(sentence.strip())
+        texts.append(text)
+        spans.append([x | {"start": start + x["start"], "end": start + x["end"]} for x in regions])
+    note = "context: read before the sentence, as one text"
+    return table.having({"sentence": texts, "regions": spans}, note, without=["context"])
 
 
 # ---- pairs ---------------------------------------------------------------------------------------
@@ -208,6 +244,20 @@ def refuse_fragments(table: Table) -> None:
     if "context" in table.columns:
         other = "or, to ask for the word after the column context, --columns context=context"
     raise BadInput(f"{table.name}: {what}: {remedy}, {other}")
+
+
+def _without_ellipses(table: Table, gap: str) -> Table:
+    """The texts before targets without an ellipsis that stands at the end of each of them."""
+    name = "context" if "context" in table.columns else "sentence"
+    texts = table.columns.get(name, ())
+    is_open = "target" in table.columns and not gap and name not in {*table.chosen} - {"context"}
+    if not (is_open and texts and all(isinstance(x, str) and ends_open(x) for x in texts)):
+        return table
+    if any(re.search(GAP, text, re.IGNORECASE) for text in texts):
+        return table
+    note = f"{name}: the ellipsis at the end of each is the place of the target, and left out"
+    contexts = [text.rstrip().rstrip(".…").rstrip() for text in texts]
+    return table.having({"context": contexts}, note, without=[name])
 
 
 # ---- gaps ----------------------------------------------------------------------------------------
@@ -351,6 +401,14 @@ def joined(
     return text, spans
 
 
+def joined_text(parts: Iterable[str]) -> str:
+    """Returns parts of a text, joined as the regions of a sentence are."""
+    text = ""
+    for part in filter(None, map(str.strip, parts)):
+        text += (" " if has_space(text[-LONGEST_LOOK:], part) else "") + part
+    return text
+
+
 def _region(number: int, name: str, start: int, end: int) -> dict[str, Any]:
     return {"number": number, "name": name, "start": start, "end": end}
 
@@ -388,8 +446,14 @@ def with_regions(table: Table, separator: str, language: str = "") -> Table:
     if problem:
         raise BadInput(f"{table.name}: {problem}")
     if not (names or is_divided):
-        note = f"regions: {mark} is text, since {n_divided} of {len(texts)} sentences have it"
-        return table.having({}, note) if n_divided else table
+        notes = []
+        if n_divided:
+            n = f"{n_divided} of {len(texts)}"
+            notes.append(f"regions: {mark} is text, since {n} sentences have it")
+        if len({*written}) > 1 and all(map(_SPEAKER, written)):
+            what = f"as {shortened(written[0], 30)!r}, and is read as text"
+            notes.append(f"sentence: a mark with a colon stands before every sentence, {what}")
+        return table.having({}, *notes)
     parts = zip(*(table.columns[name] for name in names), strict=True)
     divided = (text.split(mark) if isinstance(text, str) else [text] for text in texts)
     contents = parts if names else divided

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from lmdiag.stimuli.values.marks import GAP, SINGLE_GAP, is_ended
 from lmdiag.tables.table_files import MISSING, coded_texts
 from lmdiag.text import WITHOUT_SPACES
 
@@ -36,6 +37,7 @@ FEW_ROWS = 12
 
 _SAMPLE_LEVELS = 2_000  # distinct values that are looked at, if there are more
 _SAMPLE = 60  # items whose texts are compared
+_SHORT = 3  # words of a short text, on average
 _LONG = 5  # with more words a value is not a label, if no column names the items
 
 _FILE = re.compile(
@@ -44,6 +46,8 @@ _FILE = re.compile(
     re.IGNORECASE,
 ).fullmatch
 _LETTER = re.compile(r"[^\W\d_]").search
+_GAPS = re.compile(GAP, re.IGNORECASE).findall
+_UNDERSCORES = re.compile(SINGLE_GAP).findall
 _JOINED_PARTS = re.compile(r"[^\W_]_[^\W_]").search  # filler_1, a name in an experiment
 _LIST = re.compile(r"\[\s*([\d\"'\[{].*)?\]|\{\s*[\"'].*\}", re.DOTALL).fullmatch
 _PART_NUMBER = re.compile(r"[1-9]\d?\.[1-9]").fullmatch  # a name, as of a section
@@ -119,6 +123,56 @@ class Distinct:
     def mean_words(self) -> float:
         """Words of a value, on average; 0 without any."""
         return sum(map(n_words, self.sample)) / max(1, len(self.sample))
+
+    @cached_property
+    def have_letters(self) -> bool:
+        """Whether some value has a letter."""
+        return any(map(_LETTER, self.levels))
+
+    @property
+    def are_short(self) -> bool:
+        """Whether values have up to three words on average."""
+        return 0 < self.mean_words <= _SHORT
+
+    @cached_property
+    def share_ended(self) -> float:
+        """The share of values that end as sentences do."""
+        return sum(map(is_ended, self.sample)) / max(1, len(self.sample))
+
+    @property
+    def are_fragments(self) -> bool:
+        """Whether nine in ten values do not end as sentences do."""
+        return self.share_ended <= 0.1
+
+    @cached_property
+    def share_capital(self) -> float | None:
+        """The share of values that begin with a capital letter; None in scripts without them."""
+        firsts = [level[:1] for level in self.sample]
+        cased = [x for x in firsts if x.isupper() or x.islower()]
+        return sum(map(str.isupper, cased)) / len(firsts) if cased else None
+
+    @property
+    def hardly_repeat(self) -> bool:
+        """Whether there are several values, more than half as many as rows."""
+        return len(self.levels) > 1 and 2 * len(self.levels) > self.n_filled
+
+    @cached_property
+    def have_gaps(self) -> bool:
+        """Whether most values have the marker of a missing word, or all have one underscore."""
+        n_gaps = sum(bool(_GAPS(text)) for text in self.levels)
+        return 2 * n_gaps > len(self.levels) or self.are_underscored
+
+    @cached_property
+    def have_one_gap(self) -> bool:
+        """Whether each value has the marker of a missing word once."""
+        is_once = self.have_gaps and all(len(_GAPS(text)) == 1 for text in self.levels)
+        return is_once or self.are_underscored
+
+    @cached_property
+    def are_underscored(self) -> bool:
+        """Whether each of several values has one underscore by itself, which marks a gap."""
+        n_marks = (len(_UNDERSCORES(text)) for text in self.levels)
+        return len(self.levels) > 1 and all(n == 1 for n in n_marks)
 
     @property
     def are_amounts(self) -> bool:

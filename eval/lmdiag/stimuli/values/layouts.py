@@ -7,23 +7,24 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmdiag.stimuli.values.kinds import FEW_ROWS, MOST_LABELS, Distinct, ValueKind, values_of
-from lmdiag.stimuli.values.marks import GAP, is_ended
+from lmdiag.stimuli.values.kinds import (
+    FEW_ROWS,
+    MOST_LABELS,
+    RELATED,
+    Distinct,
+    ValueKind,
+    shared_words,
+    values_of,
+)
+from lmdiag.stimuli.values.marks import is_ended
 from lmdiag.stimuli.values.names import is_named, is_outcome, named
 from lmdiag.text import DATA_SUFFIX, folded
 from lmdiag.types import Options
 
-has_letters = re.compile(r"[^\W\d]").search
-"""Finds a letter."""
-
-_SHORT = 3  # words of a short text, on average
-_LONG = 5  # those of a text that does not name an item
+_LONG = 5  # words of a text that does not name an item
 
 # ends of folded names of columns that number or name something
 _NUMBERS_ROWS = re.compile(r"(id|nr|no|num|number|item|code)\Z").search
-
-_GAP = re.compile(GAP, re.IGNORECASE).search
-_GAPS = re.compile(GAP, re.IGNORECASE).findall
 
 
 class TableLayout:
@@ -99,28 +100,22 @@ class TableLayout:
         values = self.values[name]
         return [values.levels[code] if code >= 0 else "" for code in values.codes[:n].tolist()]
 
-    def is_short(self, name: str) -> bool:
-        """Returns whether values have up to three words on average."""
-        return 0 < self.values[name].mean_words <= _SHORT
-
-    def are_fragments(self, name: str) -> bool:
-        """Returns whether nine in ten values do not end as sentences do."""
-        return 10 * self._n_ended(name) <= len(self.values[name].sample)
-
-    def _n_ended(self, name: str) -> int:
-        return sum(map(is_ended, self.values[name].sample))
-
-    def hardly_repeats(self, name: str) -> bool:
-        """Returns whether there are several values, more than half as many as rows."""
-        values = self.values[name]
-        return len(values.levels) > 1 and 2 * len(values.levels) > values.n_filled
-
     def are_pieces(self, name: str) -> bool:
-        """Returns whether rows have the parts of sentences, of which only the last ends them."""
-        texts = [text for text in self.texts(name) if text]
-        n_ended = sum(map(is_ended, texts))
-        n_capital = sum(text[:1].isupper() for text in texts)
-        return 0 < 2 * n_ended <= len(texts) and 2 * n_capital <= len(texts)
+        """Returns whether rows have the parts of sentences, of which only the last ends them.
+
+        Several rows are of one item, or numbered as regions are, and have no words in common, as
+        the sentences of conditions have. In scripts with capitals most begin with a small letter.
+        """
+        values = self.values[name]
+        texts = self.texts(name)
+        n_ended = sum(map(is_ended, filter(None, texts)))
+        is_capital = values.share_capital is not None and values.share_capital > 0.5
+        if is_capital or not 0 < 2 * n_ended <= values.n_filled:
+            return False
+        if not (self.item and self.values[self.item].are_groups):
+            return bool(named("position", self.of_kind("number")))
+        within, across = shared_words(texts, self.values[self.item].codes)
+        return not (within >= RELATED and within > across)
 
     def name_items(self, name: str) -> bool:
         """Returns whether short texts name the items: each item has one, in several rows."""
@@ -132,16 +127,6 @@ class TableLayout:
         items = self.values[self.item].codes
         return is_known_from(values.codes, [items]) and is_known_from(items, [values.codes])
 
-    def has_gaps(self, name: str) -> bool:
-        """Returns whether most values have the marker of a missing word."""
-        levels = self.values[name].levels
-        return 2 * sum(bool(_GAP(text)) for text in levels) > len(levels)
-
-    def has_one_gap(self, name: str) -> bool:
-        """Returns whether each value has the marker of a missing word once."""
-        levels = self.values[name].levels
-        return self.has_gaps(name) and all(len(_GAPS(text)) == 1 for text in levels)
-
     def numbered_words(self) -> list[list[str]]:
         """Returns three or more columns of texts whose names differ in their numbers alone.
 
@@ -149,9 +134,7 @@ class TableLayout:
         """
         stems: dict[str, list[str]] = {}
         for name, values in self.values.items():
-            is_text = self.kinds[name] in ("word", "text", "label") and any(
-                map(has_letters, values.levels)
-            )
+            is_text = self.kinds[name] in ("word", "text", "label") and values.have_letters
             if re.search(r"\d", name) and is_text and not values.are_identifiers:
                 stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
         families = [names for names in stems.values() if len(names) > 2]

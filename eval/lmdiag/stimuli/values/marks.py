@@ -1,5 +1,7 @@
 """What marks the place of a word, markup, and the end of a sentence in texts."""
 
+import re
+
 GAP = (
     r"_{3,}|(?<!\w)__(?!\w)|\[(?:BLANK|MASK)\]|<(?:blank|mask|extra_id_0)>|\{\}|(?-i:\bX{4,}\b)"
     r"|(?-i:\$[A-Z][A-Z_]{2,}\b)"
@@ -14,15 +16,41 @@ MARKUP = (
 """HTML's tags and characters by name, and LaTeX's commands, without regard to letter case. Tokens
 of models such as <unk> are not markup."""
 
-SENTENCE_ENDS = ".!?…。！？\"'”’)"
+SINGLE_GAP = r"(?<!\w)_(?!\w)"
+"""One underscore by itself, which marks the place of a word where every text has it once."""
+
+_CLOSING = "\"'”’»)"
+_END_MARKS = ".!?。！？।॥۔؟።፧։།။៕"
+_QUOTES = re.compile(r"(?<!\w)['‘’]").search
+SENTENCE_ENDS = f"{_END_MARKS}…{_CLOSING}"
 """Characters at the end of a whole sentence."""
 
 
 def is_ended(text: str) -> bool:
-    """Returns whether a text ends as sentences do, and not in an ellipsis.
+    """Returns whether a text ends as sentences do, and not in an ellipsis or a possessive.
 
-    >>> is_ended("He ran. "), is_ended("He ran ..."), is_ended("He ran")
-    (True, False, False)
+    >>> is_ended("He ran. "), is_ended("He ran ..."), is_ended("He ran"), is_ended("the boys'")
+    (True, False, False, False)
     """
     end = text.rstrip()
-    return end[-1:] in SENTENCE_ENDS and not end.endswith(("...", "…"))
+    is_possessive = end[-1:] in ("'", "’") and end[-2:-1].isalpha() and not _QUOTES(end[:-1])
+    return end[-1:] in SENTENCE_ENDS and not (ends_open(end) or is_possessive)
+
+
+def has_end_mark(word: str) -> bool:
+    """Returns whether a word has the mark that ends a sentence behind it.
+
+    >>> has_end_mark("ran."), has_end_mark("(ran)")
+    (True, False)
+    """
+    plain = word.rstrip(_CLOSING)
+    return plain != "" and plain[-1] in _END_MARKS
+
+
+def ends_open(text: str) -> bool:
+    """Returns whether a text ends in an ellipsis, where something is left out.
+
+    >>> ends_open("He ran ..."), ends_open("He ran.")
+    (True, False)
+    """
+    return text.rstrip().endswith(("...", "…"))

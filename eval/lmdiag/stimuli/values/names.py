@@ -43,7 +43,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "context": (
         "context", "sentencecontext", "preamble", "stem", "frame", "sentenceframe", "prompt",
         "fragment", "sentencefragment", "beginning", "sentencebeginning", "sentencestem",
-        "sentencepreamble", "premise", "left", "leftcontext", "pretarget", "prefix",
+        "sentencepreamble", "premise", "prime", "left",
+        "leftcontext", "pretarget", "prefix",
     ),
     "right_context": (
         "rightcontext", "continuation", "sentencecontinuation", "rest", "sentencerest", "remainder",
