@@ -31,7 +31,7 @@ class Halves(FakeModel):
         self.asked = []
 
     def control_names(self, texts):
-        return [["<end>"] if "<end>" in text else [] for text in texts]
+        return [["<|end|>"] if "<|end|>" in text else [] for text in texts]
 
     def reply(self, question, top):
         self.asked.append(question.text)
@@ -130,12 +130,12 @@ def test_standard_input_is_read(command, monkeypatch):
 def test_what_else_the_terminal_gets(command, monkeypatch):
     """Progress and warnings on standard error; on a terminal, no control characters."""
     file = command.folder / "texts.txt"
-    file.write_text("A \x1b[31mred\nthe <end> is near\n")
+    file.write_text("A \x1b[31mred\nthe <|end|> is near\n")
     monkeypatch.setenv("FORCE_COLOR", "1")  # a bar, as on a terminal
     _, out, err = command("surprisal", "--model", "halves:", file)
     assert "1,2,\x1b[31mred,2," in out
     assert "model halves: reads the name of a control token as the token itself" in err
-    assert "(<end> in text 2)" in err
+    assert "(<|end|> in text 2)" in err
     assert "sentences/s" in err
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert "1,2,⟨U+001B⟩[31mred,2," in command("surprisal", "--model", "halves:", file)[1]

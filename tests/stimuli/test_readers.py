@@ -364,13 +364,23 @@ def test_numbers_are_no_texts_of_surprisal(tmp_path):
         read_texts(path)
 
 
-@pytest.mark.parametrize("markup", [r"A \textbf{dog} sat.", "A <b>dog</b> sat.", "A&nbsp;dog."])
+@pytest.mark.parametrize(
+    "markup", [r"A \textbf{dog} sat.", "A <b>dog</b> sat.", "A&nbsp;dog.", "A dog sat. <eos>"]
+)
 @pytest.mark.parametrize("other", ["A plain one.", "A <i>cat</i> sat."])
 def test_markup_is_named_in_all_sentences_and_in_some(markup, other):
     with pytest.raises(BadInput, match=r"row 2: .* has markup in it, .*would be read as text"):
         stimuli.load({"context": ["The <unk> dog", markup, other], "target": ["sat", "a", "b"]})
     with pytest.raises(BadInput, match="the column sentence has markup in it"):
         stimuli.load({"sentence": [markup, other]})
+
+
+def test_a_file_with_a_text_in_each_line_is_for_surprisal(tmp_path, command):
+    path = tmp_path / "texts.txt"
+    path.write_text("The dog sat.\nA cat ran.<eos>\n")
+    assert f"`lmdiag surprisal {path} --model M` reads a text in" in command.refused("check", path)
+    has = "texts.txt:2: the text has markup in it, '<eos>'"
+    assert has in command.refused("surprisal", path, "--model", "demo:causal")
 
 
 @pytest.mark.parametrize("named", ["sentence", "text"])

@@ -112,6 +112,7 @@ def surprisal_command(
 def _texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
     """The texts of a table, or the lines of a text file or of standard input."""
     from lmdiag.runs.surprisals import NamedTexts, read_texts
+    from lmdiag.stimuli.reading.conversion import markup_problem
 
     path = user_path(file)
     is_table = path.suffix.lower() in TABLE_SUFFIXES or (
@@ -132,6 +133,9 @@ def _texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
         raise BadInput(f"{file} has no text: give one sentence or text per line")
     # Not `splitlines`, for which some characters within a sentence end a line, too.
     lines = content.removesuffix("\n").replace("\r\n", "\n").split("\n")
+    for number, line in enumerate(lines, start=1):
+        if problem := markup_problem(line):
+            raise BadInput(f"{file}:{number}: the text {problem}")
     return NamedTexts(lines, [*range(1, len(lines) + 1)])
 
 

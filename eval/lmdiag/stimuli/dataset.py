@@ -9,6 +9,7 @@ import hashlib
 import importlib
 import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -215,9 +216,10 @@ def _task_of(data: str, path: Path) -> str:
         if task := extended_task(path.name) or (path.stem if is_text_table(path) else ""):
             return task
         sets = ", ".join(f"{name}{_TEXT}" for name in EXTENDED_SETS.values())
-        problem = f"is not a table, and its name is not that of an extended set ({sets})"
-        remedy = "give rows below a line that names columns, with tabs between (in R: write.csv)"
-        raise BadInput(f"{data} {problem}: {remedy}")
+        command = f"`lmdiag surprisal {shlex.quote(data)} --model M`"
+        table = "a table has a line that names columns, with tabs between (in R: write.csv)"
+        named = f"{data} is not a table, and is not called as an extended set ({sets})"
+        raise BadInput(f"{named}: {command} reads a text in each line; {table}")
     task = path.stem
     built_in = diagnostics.built_in()
     if path.suffix.lower() in _SUFFIXES and task not in (*built_in, VERBS):

@@ -273,6 +273,13 @@ def text_problem(column: str, text: str) -> str:
     return _text_problems(column, {text}).get(text, "")
 
 
+def markup_problem(text: str) -> str:
+    """Returns what is wrong with a text that has markup in it; "" for one that has none."""
+    rule, message = next(x for x in _RULES_OF["target"] if x[0].pattern == MARKUP)
+    match = rule.search(text)
+    return message.format(match[0], text) if match else ""
+
+
 def _text_problems(column: str, texts: Collection[str]) -> dict[str, str]:
     """Text -> the first thing that is wrong with it; a search runs over all texts."""
     with_signs = [*filter(_SIGNS, texts)]

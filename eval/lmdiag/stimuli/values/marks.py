@@ -10,11 +10,11 @@ GAP = (
 part of a name."""
 
 MARKUP = (
-    r"</?(?!(?:mask|blank|unk|s|bos|eos|pad|sep|cls)\b)[a-z][a-z0-9]*(?:\s[^<>]{0,200})?/?>|\\[a-z]+\{"
+    r"</?(?!(?:mask|blank|unk)\b)[a-z][a-z0-9]*(?:\s[^<>]{0,200})?/?>|\\[a-z]+\{"
     r"|&(?:[a-z]{2,8}|#\d{1,6});"
 )
-"""HTML's tags and characters by name, and LaTeX's commands, without regard to letter case. Tokens
-of models such as <unk> are not markup."""
+"""HTML's tags and characters by name, LaTeX's commands, and marks of where texts begin and end, as
+<eos>, without regard to letter case. Words that are called <unk> are not markup."""
 
 SINGLE_GAP = r"(?<!\w)_(?!\w)"
 """One underscore by itself, which marks the place of a word where every text has it once."""
