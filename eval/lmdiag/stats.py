@@ -432,8 +432,8 @@ def swap_test(
     Source: Noreen (1989), Computer-Intensive Methods for Testing Hypotheses; for correlations
         Deutsch, Dror and Roth (2021), A Statistical Analysis of Summarization Evaluation Metrics.
     """
-    first = _on_one_scale(first, statistic)
-    second = _on_one_scale(second, statistic)
+    first = _with_first_variable_standardised(first, statistic)
+    second = _with_first_variable_standardised(second, statistic)
     observed = point(first, statistic) - point(second, statistic)
     if math.isnan(observed) or np.array_equal(first, second):
         return math.nan
@@ -459,7 +459,7 @@ def swap_test(
     return float((is_far.sum() + added) / (len(drawn) + added))
 
 
-def _on_one_scale(values: Values, statistic: str) -> Values:
+def _with_first_variable_standardised(values: Values, statistic: str) -> Values:
     """The values; of correlations, with the first variable as ranks or standardised."""
     values = values.astype(np.float64)
     if statistic == "spearman" and len(values):

@@ -243,7 +243,7 @@ def analyse_table(
     is_required = bool(conditions or by or not formula)
     means = _means(table, find, response, orders, is_required=is_required, each=each)
     names = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
-    factors = _factors(table, [*names, *named], orders, kept)
+    factors = _as_ordered_levels(table, [*names, *named], orders, kept)
     order = {name: tuple(factors[name].cat.categories) for name in names}
     complete = {group: wide.dropna() for group, wide in means.items()}
     scores = {group: effect_scores(wide, order, coding) for group, wide in complete.items()}
@@ -295,7 +295,7 @@ def _read_lines(
     return read_lines(names, f"{response} {row[response]:g}", uses)
 
 
-def _factors(
+def _as_ordered_levels(
     table: DataFrame,
     names: Iterable[str],
     orders: Mapping[str, Any],
@@ -357,7 +357,7 @@ def _means_of_models(
     names = [*found.levels]
     if not names:
         raise BadInput(why_no_conditions(found) or NO_CONDITION)
-    factors = _factors(table, names, orders, found.levels)
+    factors = _as_ordered_levels(table, names, orders, found.levels)
     levels = [[*factors[name].cat.categories] for name in names]
     if single := [name for name, of in zip(names, levels, strict=True) if len(of) < 2]:
         raise BadInput(f"the column {single[0]} has fewer than two levels")

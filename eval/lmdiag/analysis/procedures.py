@@ -230,7 +230,7 @@ def procedure_for(
     if profile is not None and profile not in PROFILES:
         raise BadInput(f"no profile {profile!r}: choose from {', '.join(PROFILES)}")
     chosen = chosen or Procedure()
-    published = _published(columns, profile, chosen) if profile else Profile()
+    published = _choose_profile(columns, profile, chosen) if profile else Profile()
     values = vars(_DEFAULT) | published.stored() | chosen.stored()
     values["filter"] = (*published.filter, *chosen.filter)
     if values["sentence"] not in (*columns, chosen.sentence):  # that of a profile's own tables
@@ -246,7 +246,7 @@ def procedure_for(
     return Profile(**values)
 
 
-def _published(columns: Collection[str], profile: str, chosen: Procedure) -> Profile:
+def _choose_profile(columns: Collection[str], profile: str, chosen: Procedure) -> Profile:
     """The procedure of a profile that a table has the columns for, or whose formula is replaced."""
     from lmdiag.analysis.regression import names_in
 

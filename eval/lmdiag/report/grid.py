@@ -194,7 +194,7 @@ class Grid(NamedTuple):
         for row in self.rows:
             title = f"{row.labels[0]} " if row.is_heading else title
             of_row = levels.setdefault(title, {})
-            of_row |= dict.fromkeys(level for level in _facts(row.cells)[1] if level)
+            of_row |= dict.fromkeys(filter(None, _chance_levels(row.cells)))
         return ", ".join(title + " and ".join(of) for title, of in levels.items() if of)
 
     @property
@@ -297,27 +297,36 @@ def figure_grid(
     n and the chance level have columns of their own, unless the headings of the columns say all
     that the cells would. Published figures get rows of their own.
     """
-    facts_of = [_facts(cells) for cells in zip(*(row.cells for row in rows), strict=True)]
-    has_n = any(len(n) > 1 for n, _ in facts_of) or all(len(_facts(x.cells)[0]) < 2 for x in rows)
-    has_n = has_n and any(n for n, _ in facts_of)
-    has_chance = any(any(of) for _, of in facts_of) and any(len(of) > 1 for _, of in facts_of)
+    n_of_columns = []
+    chance_of_columns = []
+    for column_cells in zip(*(row.cells for row in rows), strict=True):
+        n_of_columns.append(_numbers_of_items(column_cells))
+        chance_of_columns.append(_chance_levels(column_cells))
+    # One n for each row is a column; one n for each column of figures is part of its heading.
+    differs_in_columns = any(len(n) > 1 for n in n_of_columns)
+    differs_in_rows = any(len(_numbers_of_items(row.cells)) > 1 for row in rows)
+    has_n = any(n_of_columns) and (differs_in_columns or not differs_in_rows)
+    has_chance = any(map(any, chance_of_columns)) and any(len(of) > 1 for of in chance_of_columns)
 
     def with_facts(
         cells: Iterable[CellText], n: str = "", chance: str = ""
     ) -> tuple[CellText, ...]:
-        return (*[CellText(n)] * has_n, *cells, *[CellText(chance)] * has_chance)
+        before = [CellText(n)] if has_n else []
+        after = [CellText(chance)] if has_chance else []
+        return (*before, *cells, *after)
 
-    headings = [Heading("n")] * has_n
-    for column, (n, chance) in zip(columns, facts_of, strict=True):
+    headings = [Heading("n")] if has_n else []
+    for column, n, chance in zip(columns, n_of_columns, chance_of_columns, strict=True):
         facts = [] if has_n else [f"n = {number}" for number in n]
         facts += [] if has_chance else [f"chance {level}" for level in chance if level]
         headings.append(Heading(column, tuple(facts), column not in texts))
-    headings += [Heading("chance")] * has_chance
+    headings += [Heading("chance")] if has_chance else []
     with_published = []
     for row in rows:
-        n_and_chance = ([*filter(None, facts)] for facts in _facts(row.cells))
-        ends = ("–".join(facts[:1] + facts[1:][-1:]) for facts in n_and_chance)  # e.g. 31–33
-        with_published.append(row._replace(cells=with_facts(row.cells, *ends)))
+        n_of_row = _range(_numbers_of_items(row.cells))
+        chance_of_row = _range([*filter(None, _chance_levels(row.cells))])
+        cells_of_row = with_facts(row.cells, n_of_row, chance_of_row)
+        with_published.append(row._replace(cells=cells_of_row))
         published = [x.figure and numbers.published(x.published, x.figure) for x in row.cells]
         if any(published):
             labels = (PUBLISHED, *[""] * (len(row.labels) - 1))
@@ -328,13 +337,23 @@ def figure_grid(
     return Grid(title, label_headings, tuple(headings), tuple(with_published), unit, source)
 
 
-def _facts(cells: Iterable[CellText]) -> tuple[list[str], list[str]]:
-    """The distinct n and chance levels of some figures in ascending order; "" for no level."""
+def _range(values: list[str]) -> str:
+    """The first and the last of some values, e.g. 31–33; the only one; "" for none."""
+    return "–".join(values[:1] + values[1:][-1:])
+
+
+def _numbers_of_items(cells: Iterable[CellText]) -> list[str]:
+    """The distinct n of some figures in ascending order."""
+    n = {cell.figure.n for cell in cells if cell.figure and cell.figure.n is not None}
+    return [f"{number:,}" for number in sorted(n)]
+
+
+def _chance_levels(cells: Iterable[CellText]) -> list[str]:
+    """The distinct chance levels of some figures in ascending order; "" for figures without one."""
     figures = [cell.figure for cell in cells if cell.figure]
-    n = sorted({figure.n for figure in figures if figure.n is not None})
     levels = {figure.chance for figure in figures if figure.value is not None}
     chance = sorted({-1.0 if x is None else round(x, 9) for x in levels})  # means of thirds
-    return [f"{x:,}" for x in n], ["" if x < 0 else numbers.number(x, "share") for x in chance]
+    return ["" if x < 0 else numbers.number(x, "share") for x in chance]
 
 
 def chance_legend(figures: Iterable[Figure | None]) -> str:

@@ -259,7 +259,7 @@ def title(results: Sequence[Results]) -> str:
     """Returns the title of a page, or of a table of all models."""
     if order := order_of(results):
         model = results[0].model
-        name = distinct_names([trained_model(model.id, model.revision)]).popitem()[1]
+        [name] = distinct_names([trained_model(model.id, model.revision)]).values()
         if order.name == "layer":
             name = model_label(model)
         return f"{visible(name)}: {len(results)} {order.plural}"

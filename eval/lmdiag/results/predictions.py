@@ -132,12 +132,12 @@ def read(path: Path) -> dict[SettingKey, Predictions]:
     columns = _checked(columns, lambda row: f"{path}, row {row + 1}")
     columns["agreement"] = agreement or columns["agreement"]
     if not columns.keys() >= {*PER_SETTING}:
-        return {UNNAMED: Predictions(**_selected(columns, range(len(columns["id"]))))}
+        return {UNNAMED: Predictions(**_rows_of_columns(columns, range(len(columns["id"]))))}
     rows_of: dict[SettingKey, list[int]] = {}
     for row, key in enumerate(zip(*(columns[name] for name in PER_SETTING), strict=True)):
         rows_of.setdefault(key, []).append(row)
     return {
-        key: Predictions(**_selected(columns, rows), perturbation=key[0], run=key[1])
+        key: Predictions(**_rows_of_columns(columns, rows), perturbation=key[0], run=key[1])
         for key, rows in rows_of.items()
     }
 
@@ -182,7 +182,7 @@ def of_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Predictions:
                 raise BadInput(f"{place}: there is no key {key!r}{near}")
     given = {name: [record.get(name) for record in values] for name in names}
     columns = _checked(given, lambda row: str(places[row]))
-    return Predictions(**_selected(columns, range(len(values))))
+    return Predictions(**_rows_of_columns(columns, range(len(values))))
 
 
 def _checked(given: Mapping[str, list[Any]], place: Callable[[int], str]) -> dict[str, list[Any]]:
@@ -225,7 +225,7 @@ def _checked(given: Mapping[str, list[Any]], place: Callable[[int], str]) -> dic
     return columns
 
 
-def _selected(columns: Mapping[str, Any], rows: Sequence[int | None]) -> dict[str, Any]:
+def _rows_of_columns(columns: Mapping[str, Any], rows: Sequence[int | None]) -> dict[str, Any]:
     """Values of some rows, None for no row; `words` and `agreement` are [] if all are None."""
     selected = {}
     for name in PER_ROW:
@@ -271,7 +271,7 @@ def align(
     missing = [row for row in rows if row not in place]
     if missing and not partial:
         raise BadInput(f"{where}: {ids(missing)} missing: give every row a prediction")
-    in_order = _selected(vars(part), [place.get(row) for row in rows])
+    in_order = _rows_of_columns(vars(part), [place.get(row) for row in rows])
     return replace(part, **in_order | {"id": list(rows)})
 
 

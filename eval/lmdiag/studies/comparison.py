@@ -309,12 +309,12 @@ def compare_runs(
 
 def _headlines(diagnostic: Diagnostic, scores: MeasureScores) -> list[tuple[str, str, str]]:
     """Measure, break-down and level of the figures that a report shows first."""
-    declared = _selected(diagnostic.headlines, scores)
-    usual = _selected(diagnostics.get("").headlines, scores)
-    return (declared or usual) + _selected(CHOICE_HEADLINES, scores)
+    declared = _addresses_of(diagnostic.headlines, scores)
+    usual = _addresses_of(diagnostics.get("").headlines, scores)
+    return (declared or usual) + _addresses_of(CHOICE_HEADLINES, scores)
 
 
-def _selected(
+def _addresses_of(
     selections: Sequence[FigureSelection], scores: MeasureScores
 ) -> list[tuple[str, str, str]]:
     """Measure, break-down and level of selected figures."""
@@ -331,7 +331,7 @@ def _selected(
 def _all_figures(diagnostic: Diagnostic, scores: MeasureScores) -> list[tuple[str, str, str]]:
     """Measure, break-down and level of all figures that can be compared."""
     by_measure: dict[str, list[tuple[str, str, str]]] = {}
-    for address in _selected(diagnostic.compared_by, scores):
+    for address in _addresses_of(diagnostic.compared_by, scores):
         by_measure.setdefault(address[0], []).append(address)
     addresses = []
     for name in scores:

@@ -54,6 +54,7 @@ def plan_batches(
     if packed and not causal:
         total = sum(question.length for question in encoded)
         n_batches = max(1, math.ceil(len(order) / count if count else total / limit))
+        # Each batch gets rows of all lengths: short ones fill the packs of long ones.
         batches = [order[first::n_batches] for first in range(min(n_batches, len(order)))]
     else:
         if packed:  # a sentence of one token with nothing before it has no rows
@@ -61,7 +62,8 @@ def plan_batches(
         batches, tree, alone = [[]], Pack(shares=True), 0
         for number in order:
             shares = packed and encoded[number].length <= limit  # a long text fills a batch
-            for _ in range(2):  # the second time in a new batch
+            # The tree is built anew in a new batch, where the first questions share nothing.
+            for _ in range(2):
                 for row in encoded[number].rows if shares else ():
                     tree.add(row.ids)
                 alone += 0 if shares else encoded[number].length
@@ -145,6 +147,7 @@ def pack_contexts(
     paths = _prefix_numbers(contexts) if causal else [()] * len(contexts)
     fewest = math.inf
     chosen: list[list[int]] = []
+    # A narrower pack may leave fewer gaps: all packs are as wide as the fullest one.
     for size in range(width, max(width // 2, *lengths) - 1, -1):
         members, filled = _fill(lengths, paths, order, size)
         n_tokens = len(filled) * max(filled)
@@ -196,6 +199,7 @@ def _fill(
         path = paths[number]
         n_shared = next((n for n, prefix in enumerate(path) if prefix not in packs_with), len(path))
         fitting: list[int] = []
+        # Shorter and shorter prefixes, until a pack that has one has room for the rest.
         while n_shared and not fitting:
             n_new = lengths[number] - n_shared
             packs = packs_with[path[n_shared - 1]]

@@ -164,6 +164,7 @@ class Reader:
         self, rows: Sequence[TokenRow], layers: Sequence[Layer], pick: Pick | None = None
     ) -> Iterator[torch.Tensor]:
         """Yields what `read` returns after each of some layers; the rows are read once."""
+        # Rows of one group go through the network together, without padding.
         groups: dict[tuple[int, ...], list[int]] = {}
         for number, row in enumerate(rows):
             # The rows of one sentence go through a decoder together, so that it is encoded once.
@@ -174,7 +175,7 @@ class Reader:
                 group = (number,)
             groups.setdefault(group, []).append(number)
         starts = [0, *accumulate(len(row.reads) for row in rows)]
-        order: list[int] = []
+        order: list[int] = []  # number of each read, in the order in which groups are read
         passes: list[tuple[Pass, Callable[[torch.Tensor], torch.Tensor]]] = []
         ordinary: list[torch.Tensor] = []
         for group, members in groups.items():
@@ -188,7 +189,7 @@ class Reader:
             done = self.network(inputs, reads, layers)
             if done.logits is not None:
                 ordinary.append(finish(done.logits))
-                done.logits = None
+                done.logits = None  # the largest tensor of a pass: freed before the next one
             passes.append((done, finish))
             order += [n for member in members for n in range(*starts[member : member + 2])]
         most = self.most_projected // max(1, len(passes))
@@ -237,6 +238,7 @@ class Reader:
             name: value.to(self.device) if isinstance(value, torch.Tensor) else value
             for name, value in inputs.items()
         }
+        # a cache that nobody continues takes memory for every token of every layer
         arguments["use_cache"] = "past_key_values" in inputs
         arguments = {name: value for name, value in arguments.items() if name in self.accepted}
         index, gathered = torch.tensor(reads).T, list[bool]()
@@ -247,6 +249,7 @@ class Reader:
 
         def gather(_: Any, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
             gathered.append(True)
+            # one row of the reads alone: all later modules see one position at a time
             return tuple(take(states)[None] for states in inputs)
 
         done = Pass(layers=self.layers)
@@ -279,6 +282,7 @@ class Reader:
         sees = torch.from_numpy(np.stack([pack.mask(width, causal=self.causal) for pack in packs]))
         sees = sees.to(self.device)  # a byte for each number of the mask
         mask = torch.zeros(sees.shape, dtype=self.model.dtype, device=self.device)
+        # the least finite number: a sum with -inf is NaN where a model adds a bias to the mask
         mask.masked_fill_(~sees, torch.finfo(self.model.dtype).min)
         positions = torch.zeros(len(packs), width, dtype=torch.long)
         in_contexts = self.positions(self.fill([row.ids for row in rows])["input_ids"])

@@ -81,7 +81,8 @@ def reuse_keys_and_values(
     mask = inputs["attention_mask"]
     positions = reader.positions(inputs["input_ids"])
     inputs |= {"position_ids": positions}
-    next_positions = (positions * mask).amax(1) + 1  # words contain no padding
+    # of each root the position after its last token: its padding stands to the right
+    next_positions = (positions * mask).amax(1) + 1
     last = [(number, length - 1) for number, length in enumerate(lengths)]
     at_roots = reader.network(inputs | {"past_key_values": cache}, last, layers)
     ordinary = None if at_roots.logits is None else next(reader.log_probs(at_roots, ORDINARY))
@@ -115,6 +116,7 @@ def reuse_keys_and_values(
             "attention_mask": torch.cat([mask[blanks], inputs["attention_mask"]], dim=1),
             "position_ids": next_positions[blanks, None] + torch.arange(width),
         }
+        # A copy, since a pass adds its own tokens to the cache; the tensors themselves are shared.
         past = copy.copy(cache)
         past.layers = [copy.copy(layer) for layer in cache.layers]
         past.batch_select_indices(blanks)

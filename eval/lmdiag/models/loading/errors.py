@@ -43,16 +43,16 @@ def one_line_errors(model_id: str, part: str = "", dtype: str = "float32") -> It
         raise
     except BaseException as error:  # models and unusual tokenizers raise exceptions of any type
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":  # tokenizers'
-            raise BadInput(f"model {model_id}{_problem(error, part, dtype)}") from error
+            raise BadInput(f"model {model_id}{_meaning_and_remedy(error, part, dtype)}") from error
         failures = getattr(error, "failures", None)  # torch's CheckpointException
         if not failures:
             raise
         failure = next(iter(failures.values()))[0]
-        problem = _problem(failure, f"{part} from shard-*.safetensors")
+        problem = _meaning_and_remedy(failure, f"{part} from shard-*.safetensors")
         raise BadInput(f"model {model_id}{problem}") from error
 
 
-def _problem(error: BaseException, part: str, dtype: str = "float32") -> str:
+def _meaning_and_remedy(error: BaseException, part: str, dtype: str = "float32") -> str:
     """Returns what an exception means for a model, and what to do."""
     line = first_line(error)
     if is_out_of_memory(error):

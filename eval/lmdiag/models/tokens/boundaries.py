@@ -152,6 +152,7 @@ class Boundaries:
 def _log_prob_without(excluded: torch.Tensor, log_probs: torch.Tensor) -> torch.Tensor:
     """Returns the log-probability of all items but some: (reads,), at most 0."""
     excluded = excluded.to(log_probs.device)
+    # summed over the items that are left: 1 - p of the others loses all digits where p is near 1
     return log_probs.masked_fill(excluded, -torch.inf).logsumexp(-1).clamp(max=0.0)
 
 

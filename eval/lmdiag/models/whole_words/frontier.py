@@ -89,7 +89,9 @@ class Frontier:
         self.words: list[ListedWord] = []
         self.n_read = 0
         partials = self.encoded.partials
-        start = -math.log(self.rules.longest or 1)  # lengths are equally likely
+        # A masked model is told the number of pieces, and all numbers are equally likely before it
+        # answers. A causal model is told nothing: its start is log 1.
+        start = -math.log(self.rules.longest or 1)
         self._is_after_space = self.encoded.is_after_space
         self._reached = {PartialWord((), partial.total): start for partial in partials}
         self._ended: dict[PartialWord, float] = {}
@@ -131,7 +133,8 @@ class Frontier:
         if is_new:
             self._ended[partial] = end
             if not partial.pieces and not partial.total and self._is_after_space:
-                self._reached[partial] -= end  # given that a word begins here
+                # given that a word begins here: divided by the probability of that
+                self._reached[partial] -= end
         reached = self._reached[partial]
         for token, log_prob in wanted.items():
             self._reached[PartialWord((*partial.pieces, token), partial.total)] = reached + log_prob
@@ -142,9 +145,9 @@ class Frontier:
         for token, log_prob in following:
             child = PartialWord((*partial.pieces, token), partial.total)
             if not self._open_child(child, reached + log_prob):
-                return
+                return  # those after it are less probable
             width -= 1
-        if not width:
+        if not width:  # all of them were opened: the node waits with the cost of its last child
             heappush(self._open, Node(-(reached + log_prob), partial, node.width * _WIDER))
 
     def answer(self, agreement: tuple[float | None, ...] | None, entropy: float | None) -> Answer:
@@ -164,6 +167,7 @@ class Frontier:
                 rank: int | None = 1 + sum(-listed.cost > log_prob for listed in others)
                 if len(others) == self.top and log_prob < -others[-1].cost:
                     rank = None
+                # A sum of rounded numbers may come out above log 1.
                 scores[word] = WordScore(min(log_prob, 0.0), rank, len(pieces))
         return Answer(
             words=scores,
@@ -183,7 +187,7 @@ class Frontier:
         if child in self._seen:
             return True
         self._seen.add(child)
-        complete = len(child.pieces) == child.total
+        complete = len(child.pieces) == child.total  # of a masked model, whose masks are used up
         if complete or (not child.total and self.rules.boundaries.certain):
             self._offer(log_prob, child)
         if (
@@ -199,6 +203,7 @@ class Frontier:
         if log_prob == -math.inf or self._cannot_enter_list(-log_prob, partial):
             return
         word = self.rules.boundaries.parse_prefix(partial.pieces, bare=self.encoded.bare).word
+        # Other pieces with the same letters are not how the model read the word in training.
         if word is not None and self.rules.spell(word, self.encoded.query) == partial.pieces:
             insort(self.words, ListedWord(-log_prob, partial.pieces, word))
             del self.words[self.top :]

@@ -121,7 +121,8 @@ class WordSearch:
                 f"the context {truncated(encoded.text)!r} ends in a script without spaces, in "
                 "which nothing tells where a word ends: use --unit token"
             )
-        end = not (self.encoder.masked or self.boundaries.certain)  # read after a word, too
+        # Where the pieces do not tell, what comes after a word says whether it has ended.
+        end = not (self.encoder.masked or self.boundaries.certain)
         partials = [PartialWord((), total) for total in range(1, self.longest + 1)]
         partials = partials or [PartialWord(())]
         for pieces in filter(None, encoded.words.values()):
@@ -247,6 +248,7 @@ class WordSearch:
             ]
         ).to(log_probs.device)
         width = min(max(node.width for _, node in nodes), log_probs.shape[-1])
+        # Only the most probable items leave the accelerator, not whole distributions.
         values, tokens = log_probs.masked_fill(~may_follow, -torch.inf).topk(width)
         values, tokens = values.cpu(), tokens.cpu()
         masked = self.encoder.masked

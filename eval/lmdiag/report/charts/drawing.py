@@ -204,6 +204,10 @@ def layer_channel(column: str, layers: Sequence[int]) -> Any:
     return alt.X(f"{column}:Q", title="layer", scale=scale, axis=axis)
 
 
+_PLOT_WIDTH, _LETTER_WIDTH, _SYMBOL_WIDTH = 330, 6, 24
+"""Pixels of a plot, of a letter, and of the symbol before a label of a legend."""
+
+
 def series(
     column: str,
     names: Sequence[str],
@@ -218,8 +222,9 @@ def series(
     `looks` are lists of colours, shapes and the like by channel, parallel to the names. The legend
     stands above the plot; the labels of an axis, of a number of letters, take their width from it.
     """
-    room = 330 - 6 * n_letters_beside  # a letter has 6 pixels
-    columns = max(1, room // (24 + 6 * max(map(len, names), default=0)))
+    longest = max(map(len, names), default=0)
+    room = _PLOT_WIDTH - _LETTER_WIDTH * n_letters_beside
+    columns = max(1, room // (_SYMBOL_WIDTH + _LETTER_WIDTH * longest))
     legend = alt.Legend(title=title, columns=columns) if len(names) > 1 and has_legend else None
     return {
         name: channel(
