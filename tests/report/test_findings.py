@@ -88,8 +88,8 @@ def test_ties_are_no_preference():
         return replace(share(right, n), n_tied=n_tied)
 
     assert found(role88=tied(0, 16, 16), cprag102=share(30, 34, THIRD))[1:] == [
-        "No preference: in all 16 contrasts on ROLE-88, two rows share the highest probability "
-        "(tied)."
+        "It has no preference in any of the 16 contrasts on ROLE-88: two rows share the highest "
+        "probability (tied)."
     ]
     (said,) = found(role88=tied(8, 16, 8))
     assert said.endswith("on ROLE-88 (50.0%, chance 50.0%, 8 of 16 tied).")
@@ -97,8 +97,8 @@ def test_ties_are_no_preference():
     levels = {"simp/affirmative": tied(18, 18, 0), "simp/negative": tied(0, 18, 18)}
     assert found(n_rows=20, neg136=share(40, 68, **{"subset/polarity": levels})) == [
         "model prefers the true completion in 100% of affirmative sentences (chance 50%).",
-        "No preference: in all 18 contrasts in negated sentences, two rows share the highest "
-        "probability (tied).",
+        "It has no preference in any of the 18 contrasts in negated sentences: two rows share the "
+        "highest probability (tied).",
     ]
     # in one of two ways of asking there is no test
     high = share(40, 44)

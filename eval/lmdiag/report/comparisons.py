@@ -322,7 +322,7 @@ def pair_findings(pairs: Sequence[RunPair]) -> list[str]:
             without.append(f"No item of {listing(unscored)} was scored by both {names}.")
         if tied:
             without.append(
-                f"{names} are not compared in {listing(tied)}: all contrasts are tied in one of "
+                f"In {listing(tied)}, {names} are not compared: all contrasts are tied in one of "
                 "the two."
             )
     tests = {}

@@ -47,13 +47,13 @@ def run_findings(results: Results, subject: str = "") -> list[str]:
         text = listing([clause.text for clause in group])
         sentences.append(f"{subject} {text}{_as_published(same)}.")
         subject = "It"
-    return sentences + _all_tied(results)
+    return sentences + _all_tied(results, subject)
 
 
-def _all_tied(results: Results) -> list[str]:
+def _all_tied(results: Results, subject: str) -> list[str]:
     """Says where all contrasts are tied, which is no preference and has no test."""
     tied = [
-        f"{f'all {figure.n} contrasts' if figure.n > 1 else 'the contrast'} "
+        f"{f'any of the {figure.n} contrasts' if figure.n > 1 else 'the contrast'} "
         f"{_where(results.diagnostic(task), key)}"
         for task in results.tasks
         for key, figure in _named_figures(results, task).items()
@@ -61,7 +61,8 @@ def _all_tied(results: Results) -> list[str]:
     ]
     if not tied:
         return []
-    return [f"No preference: in {listing(tied)}, two rows share the highest probability (tied)."]
+    why = "two rows share the highest probability (tied)"
+    return [f"{subject} has no preference in {listing(tied)}: {why}."]
 
 
 def _clause(results: Results, task: str) -> _Clause | None:
