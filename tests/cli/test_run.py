@@ -11,10 +11,12 @@ import pytest
 from invented_runs import make_run
 from launched import finished
 
+from lmdiag.asking.protocol import Protocol
 from lmdiag.asking.training_steps import trained_model, training_step
 from lmdiag.cli.command_options import matching_revisions, named_models
-from lmdiag.cli.run_command import _compare, _finish
+from lmdiag.cli.run_command import _compare, _finish, _pages
 from lmdiag.results import load_run
+from lmdiag.results.figures import figures
 from lmdiag.types import BadInput
 
 
@@ -219,6 +221,30 @@ def test_revisions_are_in_the_order_of_their_steps(published, command):
     assert "cannot list the revisions of model org/none: not found" in error
 
 
+def test_pages_of_several_runs_stand_with_the_model_they_are_of(tmp_path, demo_dir):
+    def runs_of(name, *layers):
+        folder = tmp_path / name
+        made = []
+        for layer in layers:
+            protocol = Protocol(tasks=("role88",), layer=layer)
+            path = folder / f"role88-layer{layer}"
+            made.append(load_run(make_run(path, demo_dir, protocol, id=f"org/{name}", n_layers=9)))
+        return made
+
+    one, other = runs_of("one", 0, 1, None), runs_of("other", 0, None)
+    assert [*_pages(one, tmp_path, ("layer",))] == [
+        tmp_path / "one" / "layers-role88-layerNone.html"
+    ]
+    pages = _pages([*one, *other], tmp_path, ("layer",))
+    assert [(str(page.relative_to(tmp_path)), len(runs)) for page, runs in pages.items()] == [
+        ("one/layers-role88-layerNone.html", 3), ("other/layers-role88-layerNone.html", 2),
+        ("comparison-role88-layer0.html", 5),
+    ]  # fmt: skip
+    table = figures([run.results for run in one])
+    assert table["layer"].unique().tolist() == [0, 1, 9]
+    assert figures([one[-1].results])["layer"].isna().all()
+
+
 @pytest.mark.slow
 def test_all_checkpoints_are_run_and_shown_as_steps(command, published):
     output = command.folder / "out"
@@ -226,8 +252,9 @@ def test_all_checkpoints_are_run_and_shown_as_steps(command, published):
     code, out, err = command("run", "--model", published, "--revision", "step?", *options)
     assert code == 0, err
     written = {path.name for path in output.iterdir()}
-    assert written == {"org--tiny@step1", "org--tiny@step9", "comparison-neg136-token.html"}
-    assert f"open {output / 'comparison-neg136-token.html'} in a browser" in out
+    page = "comparison-org--tiny-neg136-token.html"
+    assert written == {"org--tiny@step1", "org--tiny@step9", page}
+    assert f"open {output / page} in a browser" in out
     overview = out[out.index("2 checkpoints") :]
     assert overview.index("step 1") < overview.index("step 9")
     files = output.rglob("predictions.parquet")

@@ -225,10 +225,11 @@ def _compare(runs: Sequence[Run], output: Path, across: Sequence[str], *, as_jso
     report = Report(runs, across=across)
     if not as_json:
         print_output(brief_output(report), is_undivided=True)
-    name = f"layers-{runs[-1].path.name}" if across else f"comparison-{runs[0].path.name}"
-    page = output / f"{name}.html"  # one for each data set and protocol
+    pages = _pages(runs, output, across)
     try:
-        _write_page(page, report)
+        for page, of_page in pages.items():
+            of_all = len(of_page) == len(runs)
+            _write_page(page, report if of_all else Report(of_page, across=across))
     except BadInput as error:  # an option that has no effect on one of them: they differ in it
         say(f"lmdiag: no comparison was written: {error}")
         return
@@ -237,9 +238,39 @@ def _compare(runs: Sequence[Run], output: Path, across: Sequence[str], *, as_jso
         second = paths[-1 if labels.order_of(results) else 1]
         paths_shown = paths if len(paths) <= MOST_BESIDE else [visible(shlex.quote(str(output)))]
         may_differ = f" --across {','.join(across)}" if across else ""
-        print(f"\nComparison: open {visible(str(page))} in a browser")
+        print()
+        for page in pages:
+            print(f"Comparison: open {visible(str(page))} in a browser")
         print(f"Differences: lmdiag compare {paths[0]} {second}{may_differ}")
         print(f"All tables: lmdiag report {' '.join(paths_shown)} --format text{may_differ}")
+
+
+def _pages(runs: Sequence[Run], output: Path, across: Sequence[str]) -> dict[Path, list[Run]]:
+    """The pages that compare runs, one for each data set and protocol, and the runs of each.
+
+    The layers of a model have theirs in its folder, and the page of checkpoints has the name of
+    their model: those of another model do not replace it.
+    """
+    from lmdiag.asking.training_steps import trained_model
+    from lmdiag.report import labels
+    from lmdiag.results import model_slug
+
+    of_models: dict[Path, list[Run]] = {}
+    for run in runs if across else ():
+        of_models.setdefault(run.path.parent, []).append(run)
+    pages = {
+        folder / f"layers-{of_model[-1].path.name}.html": of_model
+        for folder, of_model in of_models.items()
+        if len(of_model) > 1
+    }
+    if len(of_models) == 1:
+        return pages
+    name = runs[0].path.name
+    if labels.order_of([run.results for run in runs]):
+        model = runs[0].results.model
+        name = f"{model_slug(trained_model(model.id, model.revision), None, model.name)}-{name}"
+    pages[output / f"comparison-{name}.html"] = [*runs]
+    return pages
 
 
 USUAL = tuple(option for option, knob in KNOBS.items() if knob.varies)

@@ -27,8 +27,9 @@ def figures(runs: Iterable[Results]) -> DataFrame:
     """Returns the figures of runs as one table with a row per figure.
 
     The columns are `model` (its `--name`, else the whole id), `revision`, `commit`, `step` (that of
-    a training checkpoint whose revision or folder names one) and `precision` (the quantization, or
-    else the data type of the weights); the address of the figure: `task`, `setting`, `measure`,
+    a training checkpoint whose revision or folder names one), `layer` (after which the model
+    answered, where one of the runs is of an inner layer) and `precision` (the quantization, or else
+    the data type of the weights); the address of the figure: `task`, `setting`, `measure`,
     `by` and `level` ("" for a measure over all items); `value` with `n`, `n_tied` (tied contrasts
     among them), `ci_low` and `ci_high` (95% interval), `chance`, `versus_chance` and `p_chance`;
     `sd` and `n_shuffles` of a shuffled setting; `published`, the figure of the paper, in percent;
@@ -47,6 +48,7 @@ def figure_records(runs: Iterable[Results]) -> DataFrame:
 
     results = [*runs]
     names = _names([run.model for run in results])
+    has_layers = any(run.protocol.layer is not None for run in results)
     rows = []
     for number, (name, run) in enumerate(zip(names, results, strict=True)):
         published = published_beside(run)
@@ -54,7 +56,7 @@ def figure_records(runs: Iterable[Results]) -> DataFrame:
             reported = published.get(key)
             rows.append({
                 "model": name, "revision": run.model.revision, "commit": run.model.commit,
-                "step": run.model.training_step,
+                "step": run.model.training_step, "layer": run.layer if has_layers else None,
                 "precision": run.model.quantization or run.model.dtype,
                 **key._asdict(),
                 **{column: getattr(figure, column) for column in VALUES},
@@ -62,7 +64,7 @@ def figure_records(runs: Iterable[Results]) -> DataFrame:
                 "signature": run.tasks[key.task][key.setting].signature,
                 "run": number, "figure": figure, "reported": reported,
             })  # fmt: skip
-    of_model = ("model", "revision", "commit", "step", "precision")
+    of_model = ("model", "revision", "commit", "step", "layer", "precision")
     columns = (*of_model, *FigureKey._fields, *VALUES)
     further = ("n_shuffles", "published", "signature", *_RECORDS)
     # objects: texts in Arrow's arrays make each of the many selections slow
