@@ -16,8 +16,9 @@ from lmdiag.report.comparison_findings import comparisons_findings
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, text_grid, with_heading
 from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.report.reported_tests import ReportedTest
+from lmdiag.report.run_findings import frequency_findings, run_findings
 from lmdiag.report.selections import LabelledRun
-from lmdiag.results import FigureKey, Run, cited_signature
+from lmdiag.results import FigureKey, Results, Run, cited_signature
 from lmdiag.results.model_labels import weights_text
 from lmdiag.results.without_figures import without_any_figure
 from lmdiag.studies.comparison import (
@@ -218,6 +219,11 @@ class RunPair(NamedTuple):
             labels.difference_title(self.base, self.new), rows, self.base, self.new
         )
 
+    def named(self, c: Comparison) -> str:
+        """Returns the figure of a comparison, with its diagnostic where there are several."""
+        several = len({c.task for c in self.comparisons.values()}) > 1
+        return visible(f"{diagnostics.get(c.task).short_title} " * several + c.label)
+
     @property
     def reach(self) -> float | None:
         """The largest bound of any interval in percent, in either direction: the end of a scale.
@@ -312,11 +318,26 @@ def pair_findings(pairs: Sequence[RunPair]) -> list[str]:
 
     Figures of which there is no item to compare are named.
     """
+    return _without_items(pairs) + _difference_findings(pairs)
+
+
+def findings_beside_frequency(results: Results, pair: RunPair) -> list[str]:
+    """Returns what a model does, and what word frequency alone does, by the adjusted tests.
+
+    Without a figure that has a chance level, it is what `pair_findings` returns.
+    """
+    frequency = frequency_findings(results, pair.comparisons, pair.base)
+    if not frequency:
+        return pair_findings([pair])
+    return [*run_findings(results), *frequency, *_without_items([pair])]
+
+
+def _without_items(pairs: Sequence[RunPair]) -> list[str]:
     without = []
     for pair in pairs:
         empty = [c for c in pair.comparisons.values() if not c.n]
-        tied = [visible(c.label) for c in empty if c.n_tied]
-        unscored = [visible(c.label) for c in empty if not c.n_tied]
+        tied = [pair.named(c) for c in empty if c.n_tied]
+        unscored = [pair.named(c) for c in empty if not c.n_tied]
         names = f"{pair.base} and {pair.new}"
         if unscored:
             without.append(f"No item of {listing(unscored)} was scored by both {names}.")
@@ -325,19 +346,22 @@ def pair_findings(pairs: Sequence[RunPair]) -> list[str]:
                 f"In {listing(tied)}, {names} are not compared: all contrasts are tied in one of "
                 "the two."
             )
+    return without
+
+
+def _difference_findings(pairs: Sequence[RunPair]) -> list[str]:
     tests = {}
     for pair in pairs:
-        several = len({c.task for c in pair.comparisons.values()}) > 1
-        tests[pair.new] = [_test_of(c, several) for c in pair.comparisons.values() if c.n]
-    return [*without, *(comparisons_findings(pairs[0].base, tests) if pairs else ())]
+        with_items = [c for c in pair.comparisons.values() if c.n]
+        tests[pair.new] = [_test_of(c, pair.named(c)) for c in with_items]
+    return [*comparisons_findings(pairs[0].base, tests)] if pairs else []
 
 
-def _test_of(c: Comparison, several: bool) -> ReportedTest:
-    """The record of a test, named with its diagnostic where there are several."""
-    task = f"{visible(diagnostics.get(c.task).short_title)} " * several
+def _test_of(c: Comparison, name: str) -> ReportedTest:
+    """The record of the test of a figure, by the name of this."""
     points = " points" * (c.statistic in IN_PERCENT)
     text = numbers.signed(c.difference, c.statistic) + points
-    return ReportedTest(f"{task}{c.label}", text, c.difference, c.p_adjusted, c.n_tests, c.n)
+    return ReportedTest(name, text, c.difference, c.p_adjusted, c.n_tests, c.n)
 
 
 def compared(

@@ -6,6 +6,7 @@ chance. Undefined figures are passed over.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from lmdiag.results import Figure, FigureKey, Results
 from lmdiag.results.model_labels import model_label
 from lmdiag.results.published_figures import REFERENCES, reference_figures
 from lmdiag.results.results import VersusChance
+from lmdiag.studies.comparison import ALPHA, Comparison
 from lmdiag.text import listing, visible
 
 VERDICTS: tuple[VersusChance, ...] = ("above", "below", "not distinguishable")
@@ -140,6 +142,50 @@ def _named_figures(results: Results, task: str) -> dict[FigureKey, Figure]:
     keys = [FigureKey(task, "none", measure, finding.by, level) for level in finding.items]
     figures = {key: results.figure(key) for key in keys}
     return {key: figure for key, figure in figures.items() if figure}
+
+
+def frequency_findings(
+    results: Results, comparisons: Mapping[FigureKey, Comparison], model: str
+) -> list[str]:
+    """Returns what word frequency alone does, beside a model: a sentence per diagnostic.
+
+    Args:
+        results: of the model.
+        comparisons: of the model, the base, with word frequencies.
+        model: its name.
+    """
+    sentences = []
+    for task in results.tasks:
+        diagnostic = results.diagnostic(task)
+        compared = [
+            comparisons[key]
+            for key in _named_figures(results, task)
+            if key in comparisons and comparisons[key].n
+        ]
+        parts = []
+        for c in compared:
+            where = _where(diagnostic, c.key)
+            share = f"in {percent(c.new)} {where.replace('in ', 'of ', 1)}"
+            if not diagnostic.finding.noun:
+                share = f"{where} in {percent(c.new)}"
+            if c.n_tied:
+                share += f" (over {c.n} contrasts that are not tied)"
+            parts.append(f"{share}, {_beside(c, model)}")
+        if parts:
+            sentences.append(f"Frequency alone {diagnostic.finding.above} {listing(parts)}.")
+    return sentences
+
+
+def _beside(c: Comparison, model: str) -> str:
+    """What the adjusted test says of word frequencies beside a model."""
+    p = numbers.p_value(c.p_adjusted)
+    if math.isnan(c.p_adjusted):
+        return f"as {model} does in every item"
+    test = f"adjusted p {p if p.startswith('<') else f'= {p}'}"
+    if c.p_adjusted >= ALPHA:
+        return f"which cannot be told from {model} ({percent(c.base)}; {test})"
+    often = "less often" if c.difference < 0 else "more often"
+    return f"{often} than {model} ({percent(c.base)}; {test})"
 
 
 def prediction_findings(results: Results) -> list[str]:

@@ -20,6 +20,7 @@ from lmdiag.report.comparisons import (
     RunPair,
     compared,
     difference_tables,
+    findings_beside_frequency,
     in_detail,
     notes,
     pair_findings,
@@ -34,6 +35,7 @@ from lmdiag.report.selections import ReportFigures, chosen_run, headlines
 from lmdiag.report.tables import overview, sections
 from lmdiag.results import Results, Run, cited_signature
 from lmdiag.results.figures import figures as figures_of_runs
+from lmdiag.results.model_labels import needs_no_context
 from lmdiag.results.published_figures import REFERENCES
 from lmdiag.results.run import joined_runs
 from lmdiag.results.without_figures import without_any_figure
@@ -268,7 +270,11 @@ def _findings(report: Report) -> Iterator[str]:
         yield from run_findings(report.runs[0].results)
     elif len(report.runs) <= MOST_BESIDE:
         with suppress(BadInput):  # runs of other data or protocols, which only pages refuse
-            yield from pair_findings(report.comparisons)
+            is_beside = [needs_no_context(run.results.model) for run in report.runs]
+            if is_beside == [False, True]:
+                yield from findings_beside_frequency(report.runs[0].results, report.comparisons[0])
+            else:
+                yield from pair_findings(report.comparisons)
     else:
         results = [run.results for run in report.runs]
         order = labels.order_of(results)
