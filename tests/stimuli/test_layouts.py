@@ -94,6 +94,8 @@ READ = {
                      {"target": ["so", "no"], "condition": ["near", "far"], "item": ["1", "1"]}),
     "wide pair": ({"S1": ["A a."], "s2": ["B b."]}, {"wide": ["s1", "S2"]},
                   {"sentence": ["A a.", "B b."], "condition": ["S1", "s2"]}),
+    "outer blanks": ({"context": ["It is ", "So"], "target": ["x", " y"], "k": ["a", "a\t"]}, {},
+                     {"context": ["It is", "So"], "target": ["x", "y"], "k": ["a", "a"]}),
     "wide beside a condition": ({"item": [1], "condition": ["x"], "a": ["It is."], "b": ["So be."]},
                                 {"wide": ["a", "b"]},
                                 {"condition": ["x", "x"], "wide_condition": ["a", "b"]}),
@@ -250,10 +252,10 @@ TOGETHER = {
         ["no contrast", "row 2: the column context is empty", "row 1: the column target: expected",
          "row 1: the column expected: 'a,b'"]),
     "texts and levels": (
-        {"context": ["A ", "B"], "target": ["x", " y"], "cond": ["a", "A"], "kind": ["b ", "b"]},
+        {"context": ["A ___", "B"], "target": ["x", "<i>y"], "cond": ["a", "A"], "k": ["b", "B"]},
         {},
-        ["context ends in a space", "row 2: the column target has a space", "column cond has 1 row",
-         "column kind has 1 row"]),
+        ["context has a blank in it", "row 2: the column target has markup", "cond has 1 row",
+         "column k has 1 row"]),
 }  # fmt: skip
 """Step -> columns of a table, options, a part of each problem that one message names."""
 

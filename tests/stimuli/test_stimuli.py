@@ -227,8 +227,6 @@ MISTAKES = [
     (",0,", ",,", "own.csv:3: the column good is empty"),
     ("\nb,", "\n,", "own.csv:3: the column id is empty"),
     ("\nb,", "\na,", "own.csv:3: the column id has 'a' again"),
-    ('and"', 'and "', "own.csv:2: the column context ends in a space"),
-    ("two,0", " two,0", "own.csv:3: the column target has a space"),
     (",0,", ",1,", "own.csv:2: the column contrast: 'c1' has 2 good and 0 bad rows"),
     ("0,c1", "0,c2", "'c1' has 1 good and 0 bad rows, it needs exactly one good and"),
     (

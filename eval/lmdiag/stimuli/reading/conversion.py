@@ -294,7 +294,7 @@ def _text_problems(column: str, texts: Collection[str]) -> dict[str, str]:
 def _refuse_near_levels(
     columns: Mapping[str, Sequence[Any]], table: Table, problems: Problems
 ) -> None:
-    """Adds levels that differ from another one in letter case or outer blanks alone.
+    """Adds levels that differ from another one in letter case alone.
 
     Only levels of items, and of columns that are conditions or break-downs, are used.
     """
@@ -312,7 +312,7 @@ def _refuse_near_levels(
 
 
 def _near_levels(name: str, values: Sequence[Any]) -> dict[str, str]:
-    """Level -> the more frequent level that differs from it in letter case or outer blanks."""
+    """Level -> the more frequent level that differs from it in letter case."""
     counts = Counter(level for level in levels_of(values) if level is not None)
     is_item = name == "item"
     near = near_levels(counts, folds_case=not is_item)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics.base import levels_of
@@ -255,6 +255,7 @@ def first_steps(
     if not len(table):
         raise BadInput(f"{table.name} has no rows")
     problems = Problems()
+    table = table if copies else _without_outer_blanks(table)
     table = name_columns(table, options, known, problems, copies=copies)
     if allow_duplicates is not None:
         problems += [f"{table.name}: {problem}" for problem in near_names(table, options.wide)]
@@ -282,6 +283,27 @@ def first_steps(
             table = _with_parts(table, split)
     problems.refuse()
     return table.having({}, *_two_forms(table))
+
+
+def _without_outer_blanks(table: Table) -> Table:
+    """The table without blanks at the edges of texts and labels, which nobody sees."""
+    made = {}
+    rows: set[int] = set()
+    for name, values in table.columns.items():
+        texts = {value for value in {*filter(_is_text, values)} if value != value.strip()}
+        if texts:
+            rows.update(
+                row for row, value in enumerate(values) if _is_text(value) and value in texts
+            )
+            made[name] = [value.strip() if _is_text(value) else value for value in values]
+    if not made:
+        return table
+    where = f"{table.places(sorted(rows))}, in {first_few([*made])}"
+    return table.having(made, f"blanks: removed at the edges of texts and labels ({where})")
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    return isinstance(value, str)
 
 
 def _two_forms(table: Table) -> list[str]:

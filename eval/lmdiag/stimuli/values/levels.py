@@ -57,13 +57,13 @@ def _level_values(column: Series) -> Distinct:
 def near_levels(counts: Mapping[str, int], *, folds_case: bool = True) -> dict[str, str]:
     """Returns level -> the more frequent level that looks the same but for letter case.
 
-    Such levels differ in letter case, in blanks at their edges, or in Unicode normalization alone.
+    Such levels differ in letter case or in Unicode normalization alone.
 
     Args:
         counts: level -> its number of rows.
         folds_case: levels that differ in letter case alone count, too.
     """
-    plain = {level: normalize("NFC", level).strip() for level in counts}
+    plain = {level: normalize("NFC", level) for level in counts}
     if folds_case:
         plain = {level: text.casefold() for level, text in plain.items()}
     spellings: dict[str, str] = {}  # the most frequent one of each level
@@ -74,10 +74,8 @@ def near_levels(counts: Mapping[str, int], *, folds_case: bool = True) -> dict[s
 
 def near_level_problem(name: str, level: str, spelling: str, counts: Mapping[str, int]) -> str:
     """Returns what is wrong with a level of `near_levels`, and the remedy."""
-    has_blanks = level.strip() != level or spelling.strip() != spelling
     is_normalized = normalize("NFC", level) == normalize("NFC", spelling)
     how = "Unicode normalization" if is_normalized else "letter case"
-    how = "blanks at their edges" if has_blanks else how
     n = counts[level]
     rows = f"{n} row{'s' if n > 1 else ''} as {level!r}, {counts[spelling]} as {spelling!r}"
     return f"the column {name} has {rows}, which differ in {how} alone: make them equal"
