@@ -19,6 +19,7 @@ from lmdiag.asking.protocol import Protocol
 from lmdiag.diagnostics.base import ChartKind
 from lmdiag.report.charts import Plot, drawing, kinds, output
 from lmdiag.report.charts.models import family, ranked_plots, trend_plots
+from lmdiag.report.display import output_of
 from lmdiag.report.fits import human_plots
 from lmdiag.report.run_items import items
 from lmdiag.report.run_report import Report
@@ -375,3 +376,21 @@ def test_levels_may_be_called_as_what_objects_have(level):
         drawn = output.image_file(Plot("k", "n", "c.", chart).spec, "svg", 12).decode()
         assert level in drawn
         assert "NaN" not in drawn
+
+
+def test_layers_begin_with_curves_against_chance_and_are_not_tested_against_each_other(
+    demo_dir, tmp_path
+):
+    protocols = [Protocol(tasks=("role88",), layer=n if n < 20 else None) for n in (0, 7, 20)]
+    runs = [
+        load_run(make_run(tmp_path / str(n), demo_dir, protocol, n_layers=20, seed=n, skill=n + 1))
+        for n, protocol in enumerate(protocols)
+    ]
+    output = output_of(Report(runs))
+    assert [section.title for section in output.sections][:2] == ["By layer", "Main figures"]
+    assert "Compared, item by item" not in [section.title for section in output.sections]
+    assert output.findings[0].startswith("model, after layer 20, ")
+    first, *others = output.sections[0].plots
+    assert all("chance" in row for row in first.spec["data"]["values"])
+    assert [plot.is_further for plot in (first, *others)] == [False, True]
+    assert first.spec["layer"][0]["encoding"]["x"]["axis"]["values"][-2:] == [15, 20]

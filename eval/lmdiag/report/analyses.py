@@ -121,6 +121,9 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
             chosen = analyse_table(table, region=region, **arguments)
     elif region:
         raise BadInput(f"--region {region}: {task} has no regions")
+    order = order_of([run.results for run in runs])
+    if order and order.name == "layer":  # layers of a model are not tested against each other
+        chosen = replace(chosen, differences=chosen.differences.iloc[:0])
     grids = [*analysis_grids(chosen)]
     remarks = [f"conditions: {' x '.join(chosen.conditions)}", *analysis_remarks(chosen)]
     if n_suites:

@@ -73,7 +73,7 @@ def _sections(multiverse: Multiverse) -> Iterator[Section]:
         gaps = [_gap_grid(multiverse, figures, new) for new in multiverse.models[1:]]
         yield Section(
             diagnostic.title, [*ranges, *gaps], task=task, short_title=diagnostic.short_title,
-            about=[diagnostic.about],
+            about=[diagnostic.about], notes=[how_to_read(multiverse, figures)],
             plots=Deferred(partial(multiverse_plots, multiverse, figures)),
         )  # fmt: skip
 
@@ -170,45 +170,71 @@ def _gap_grid(multiverse: Multiverse, figures: Sequence[Headline], new: str) -> 
 _MOST_SHOWN = 12
 """Charts of a page; tables alone have further figures and differences, and files all charts."""
 
-_LARGE_POINT = "Lines are 95% intervals; the large point is the default protocol"
+_HOW_TO_READ = (
+    "Charts have the figures of a model under all its protocols in ascending order, with 95% "
+    "intervals, and below each point the choices of its protocol. The large point is the default "
+    "protocol"
+)
 
 
 def multiverse_plots(multiverse: Multiverse, figures: Sequence[Headline]) -> Iterator[Plot]:
     """Yields the charts of some figures.
 
-    A curve for each model, and one of the differences from the first model of each other one.
+    The curves of each model, then those of the differences from the first model of each other one.
     """
-    models = multiverse.models
     shown = _shown(multiverse)
-    for headline in figures:
-        parts = (re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in headline.key if part)
-        name = "-".join(parts)
-        label = visible(headline.label)
-        curves = {model: multiverse.curve(headline, model) for model in models}
-        values = [figure for curve in curves.values() for _, figure in curve]
-        percent = all(figure.is_percent for figure in values)
-        bounds = [bound for x in values for bound in (x.value, x.ci_low, x.ci_high)]
-        ends = [bound for bound in bounds if bound is not None]
-        for number, (model, curve) in enumerate(curves.items()):
-            if curve:
-                rows = _model_rows(multiverse, curve, model)
-                color = COLORS[number % len(COLORS)]
-                chart = _chart(rows, multiverse.choices(model), color, percent, ends)
-                caption = f"{label}, {visible(model)}. {_LARGE_POINT}"
-                if any(row["chance"] is not None for row in rows):
-                    caption += "; the dashed line is chance, and a hollow point is not "
-                    caption += "distinguishable from chance"
-                plot = Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart)
-                yield plot._replace(is_repeated=headline not in shown)
-        for number, new in enumerate(models[1:], start=2):
+    reference, *others = multiverse.models
+    for number, model in enumerate(multiverse.models, start=1):
+        for headline in figures:
+            if multiverse.curve(headline, model):
+                plot = _model_plot(multiverse, headline, model, COLORS[(number - 1) % len(COLORS)])
+                name = f"{_file_name(headline)}-{number}"
+                yield plot._replace(name=name, is_repeated=headline not in shown)
+    for number, new in enumerate(others, start=2):
+        knobs = multiverse.choices(reference) | multiverse.choices(new)
+        pair = difference_title(reference, new)
+        for headline in figures:
             if rows := _difference_rows(multiverse, headline, new):
-                knobs = multiverse.choices(models[0]) | multiverse.choices(new)
-                chart = _chart(rows, knobs, INK, percent)
-                pair = difference_title(models[0], new)
-                caption = f"{label}, {pair}. {_LARGE_POINT}; a filled point has "
-                caption += "p < .05, not adjusted."
-                plot = Plot("curve", f"{name}-difference-{number}", caption, chart)
-                yield plot._replace(is_repeated=True)
+                chart = _chart(rows, knobs, INK, _are_percent(multiverse, headline))
+                title = f"{visible(headline.label)}, {pair}"
+                caption = f"{title}. {_HOW_TO_READ}; a filled point has p < .05, not adjusted."
+                name = f"{_file_name(headline)}-difference-{number}"
+                yield Plot("curve", name, caption, chart, heading=title, is_repeated=True)
+
+
+def _file_name(headline: Headline) -> str:
+    parts = (re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in headline.key if part)
+    return "-".join(parts)
+
+
+def _are_percent(multiverse: Multiverse, headline: Headline) -> bool:
+    """Whether all models have a figure in percent."""
+    curves = (multiverse.curve(headline, model) for model in multiverse.models)
+    return all(figure.is_percent for curve in curves for _, figure in curve)
+
+
+def _model_plot(multiverse: Multiverse, headline: Headline, model: str, color: str) -> Plot:
+    """The curve of a figure of a model; all those in percent have one scale."""
+    curves = {name: multiverse.curve(headline, name) for name in multiverse.models}
+    values = [figure for curve in curves.values() for _, figure in curve]
+    is_percent = _are_percent(multiverse, headline)
+    bounds = [bound for x in values for bound in (x.value, x.ci_low, x.ci_high)]
+    ends = [0.0, 1.0] if is_percent else [bound for bound in bounds if bound is not None]
+    rows = _model_rows(multiverse, curves[model], model)
+    title = f"{visible(headline.label)}, {visible(model)}"
+    statistic = values[0].statistic
+    known = sorted(figure.value for _, figure in curves[model] if figure.value is not None)
+    low, high = (numbers.number(x, statistic) + "%" * is_percent for x in (known[0], known[-1]))
+    chart = _chart(rows, multiverse.choices(model), color, is_percent, ends)
+    return Plot("curve", "", f"{title}: from {low} to {high}.", chart, heading=title)
+
+
+def how_to_read(multiverse: Multiverse, figures: Sequence[Headline]) -> str:
+    """Returns what the marks of the charts of some figures mean."""
+    curves = [multiverse.curve(x, model) for x in figures for model in multiverse.models]
+    chance = "; the dashed line is chance, and a hollow point is not distinguishable from chance"
+    has_chance = any(figure.chance is not None for curve in curves for _, figure in curve)
+    return f"{_HOW_TO_READ}{chance * has_chance}."
 
 
 def _shown(multiverse: Multiverse) -> list[Headline]:

@@ -35,7 +35,7 @@ from lmdiag.report.selections import ReportFigures, chosen_run, headlines
 from lmdiag.report.tables import overview, sections
 from lmdiag.results import Results, Run, cited_signature
 from lmdiag.results.figures import figures as figures_of_runs
-from lmdiag.results.model_labels import needs_no_context
+from lmdiag.results.model_labels import model_label, needs_no_context
 from lmdiag.results.published_figures import REFERENCES
 from lmdiag.results.run import joined_runs
 from lmdiag.results.without_figures import without_any_figure
@@ -67,6 +67,7 @@ class Report:
         chosen: ids of items that are shown in tables.
         answers: of the models to these.
         across: keys of `KNOBS` in which they may differ.
+        are_layers: whether the runs are layers of one model.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Report:
         self.detailed = in_detail(self.runs)
         self._design = design
         self.across = across
+        self.are_layers = order is not None and order.name == "layer"
         self._measures = measures
         self.chosen = items
         self.answers = choose(self.runs, items) if items else []
@@ -256,8 +258,9 @@ def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
 def _findings(report: Report) -> Iterator[str]:
     """The effects of own conditions, then figures against chance, or differences of a few runs.
 
-    Of one run on test suites, the share of the predictions that hold stands first. Of many runs,
-    the number of models above and below each chance level. First of all stands why a run has no
+    Of one run on test suites, the share of the predictions that hold stands first. Of layers, the
+    figures of the last one are named, of many runs the number of models above and below each chance
+    level. First of all stands why a run has no
     figure.
     """
     for source in report.figures.sources:
@@ -268,6 +271,10 @@ def _findings(report: Report) -> Iterator[str]:
         yield from design.findings
     if len(report.runs) == 1:
         yield from run_findings(report.runs[0].results)
+        return
+    if report.are_layers:
+        last = report.runs[-1].results
+        yield from run_findings(last, f"{model_label(last.model)}, after layer {last.layer},")
     elif len(report.runs) <= MOST_BESIDE:
         with suppress(BadInput):  # runs of other data or protocols, which only pages refuse
             is_beside = [needs_no_context(run.results.model) for run in report.runs]
@@ -275,7 +282,7 @@ def _findings(report: Report) -> Iterator[str]:
                 yield from findings_beside_frequency(report.runs[0].results, report.comparisons[0])
             else:
                 yield from pair_findings(report.comparisons)
-    else:
+    if len(report.runs) > MOST_BESIDE:
         results = [run.results for run in report.runs]
         order = labels.order_of(results)
         yield from models_findings(results, order.plural if order else "models")
@@ -285,14 +292,21 @@ def _findings(report: Report) -> Iterator[str]:
 
 
 def _sections(report: Report) -> Iterator[Section]:
-    """All sections in order."""
+    """All sections in order.
+
+    Layers of a model begin with their curves, and are not tested against each other.
+    """
+    are_curves_first = report.are_layers and not _has_response(report)
+    if are_curves_first:
+        yield from _trends(report)
     if not report.figures.are_first:
         yield from _conditions(report)
     yield _headline(report)
-    yield from _trends(report)
+    if not are_curves_first:
+        yield from _trends(report)
     if report.figures.are_first:
         yield from _conditions(report)
-    if len(report.runs) > 1:
+    if len(report.runs) > 1 and not report.are_layers:
         yield _differences(report)
     for number, section in enumerate(report.sections, start=1):
         yield _diagnostic(report, section, number)
@@ -318,7 +332,10 @@ def _trends(report: Report) -> Iterator[Section]:
             title = "By layer" if order.name == "layer" else "Over training"
             short_title = "By layer" if order.name == "layer" else "Training"
         plots = Deferred(lambda: report.trends)
-        yield Section(title, plots=plots, short_title=short_title, anchor="trends")
+        is_folded = report.are_layers and _has_response(report)  # means over all conditions
+        yield Section(
+            title, plots=plots, short_title=short_title, anchor="trends", is_folded=is_folded
+        )
 
 
 def _headline(report: Report) -> Section:

@@ -195,10 +195,10 @@ def labels(data: pd.DataFrame, column: str, **axis: Any) -> Any:
 
 
 def layer_channel(column: str, layers: Sequence[int]) -> Any:
-    """Returns the channel of the numbers of layers, with up to nine whole numbers as ticks."""
+    """Returns the channel of the numbers of layers: up to nine whole numbers and the last layer."""
     first, last = min(layers), max(layers)
     step = next(n for n in (1, 2, 5, 10, 20, 50, last - first) if last - first <= 8 * n)
-    ticks = [n for n in range(first, last + 1) if n % step == 0]
+    ticks = [n for n in range(first, last + 1) if n % step == 0 and last - n > step / 2] + [last]
     axis = alt.Axis(grid=False, values=ticks, format="d")
     scale = alt.Scale(zero=False, nice=False, padding=8)
     return alt.X(f"{column}:Q", title="layer", scale=scale, axis=axis)

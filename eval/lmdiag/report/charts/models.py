@@ -104,7 +104,8 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
     Against the layer where some answered after an inner one, against the training step where all
     models have one, otherwise against the number of parameters, of three models or more, a few of
     which must be of one family. The figures of one model, or of
-    one family, are lines of one chart; those of several are panels.
+    one family, are lines of one chart; those of several are panels. Against layers, figures without
+    a chance level are further charts where others have one.
     """
     runs = {source.label: source.results for source in figures.sources}
     axis = _axis([*runs.values()])
@@ -135,17 +136,38 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
     data["series"] = data["model"].map(families).map(names).fillna(_OTHERS)
     data["at"] = data["model"].map(places)
     plots = []
-    keys = ["task", "title", "form"]
-    for (task, title, form), rows in data.dropna(subset="at").groupby(keys, sort=False):
+    data["is_further"] = False
+    if axis == "layers" and data["chance"].notna().any():
+        has_chance = data["chance"].notna().groupby([data["task"], data["address"]])
+        data["is_further"] = ~has_chance.transform("any")
+    keys = ["task", "title", "form", "is_further"]
+    for of_plot, rows in data.dropna(subset="at").groupby(keys, sort=False):
+        task, title, form, is_further = of_plot
+        what = "figures"
         if rows["series"].nunique() == 1:  # a line per figure, in one panel
             rows = rows.assign(series=rows["panel"]).drop(columns=["panel", "human"])
-        caption = f"{title}: figures by {_WHAT[axis]}.{meanings(rows)}"
+            if shared := _shared_beginning(distinct(rows, "series")):
+                what = shared.removesuffix(", ")
+                rows["series"] = rows["series"].str.removeprefix(shared)
+        caption = f"{title}: {what} by {_WHAT[axis]}.{meanings(rows)}"
         if names and axis == "sizes":
             caption += " Lines join the models of a family."
-        name = f"{name_part(task)}-{axis}{'' if form else '-other'}"
+        name = f"{name_part(task)}-{axis}{'' if form else '-other'}{'-further' * is_further}"
         chart = _trend_chart(drawn(rows), axis, form)
-        plots.append(Plot(axis, name, caption, chart, heading=title))
-    return plots
+        plots.append(Plot(axis, name, caption, chart, is_further, heading=title))
+    return sorted(plots, key=lambda plot: plot.is_further)
+
+
+def _shared_beginning(names: Sequence[str]) -> str:
+    """The measure with which the names of several figures begin, "" where they differ in it.
+
+    >>> _shared_beginning(["sensitivity, simple", "sensitivity, natural"])
+    'sensitivity, '
+    """
+    measures = {name.partition(", ")[0] + ", " for name in names}
+    shared = measures.pop()
+    is_shared = len(names) > 1 and not measures and all(name.startswith(shared) for name in names)
+    return shared if is_shared else ""
 
 
 def condition_trends(
