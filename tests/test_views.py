@@ -237,7 +237,7 @@ def check_tables(runs):
 SIGNS = {
     "$-$": "−", "$<$": "<", "$>$": ">", "$\\pm$": "±", "$\\uparrow$": "↑", "$\\downarrow$": "↓",
     "$\\approx$": "≈", "$\\bullet$": "●", "--": "–", "\\\\": " ", "\\_": "_", "\\&": "&",
-    "\\%": "%", "\\textbar": "|",
+    "\\%": "%", "\\textbar": "|", "$\\sim$": "~", "~": " ",
 }  # fmt: skip
 """What LaTeX has for signs."""
 
@@ -275,9 +275,10 @@ def word_cells(content):
 
 
 def _with_label(cells, n_labels):
-    """Label and text of the cells of a row that have a digit."""
+    """Each label and text of the cells of a row that have a digit."""
     texts = [" ".join(cell.split()) for cell in cells]
-    return [(texts[n_labels - 1], text) for text in texts[n_labels:] if re.search(r"\d", text)]
+    cells = [text for text in texts[n_labels:] if re.search(r"\d", text)]
+    return [(label, text) for label in texts[:n_labels] for text in cells]
 
 
 def check_models(runs):

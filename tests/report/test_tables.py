@@ -14,6 +14,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import docx
 import pytest
 from launched import HANG
 from rich.console import Console
@@ -21,12 +22,13 @@ from shown import print_tables, sections_as, shown_as
 
 import lmdiag
 from lmdiag import diagnostics
-from lmdiag.report import numbers
+from lmdiag.report import formats, numbers
 from lmdiag.report.display import output_of
+from lmdiag.report.formats import word
 from lmdiag.report.formats.terminal import print_output
-from lmdiag.report.grid import text_grid
+from lmdiag.report.grid import CellText, text_grid
 from lmdiag.report.labels import run_labels
-from lmdiag.report.output import Section
+from lmdiag.report.output import Fact, Output, Section
 from lmdiag.report.run_report import Report, brief_output
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import overview, sections
@@ -182,6 +184,57 @@ def test_latex_fits_a_column_and_a_page(runs, forms, tables, width, pdflatex, tm
     assert max(too_wide, default=0) <= 5
     assert "Float too large" not in log
     assert "undefined" not in log.lower().replace("undefined references", "")
+
+
+EFFECTS = ("grammatical[yes - no]", "attractor[same - different]", "grammatical:attractor")
+
+
+def effects_output(n_columns=5):
+    """A result with a table of effects in two models, and one of cells."""
+    names = ["n", "difference, bits", "t (df)", "p", "d_z", *map(str, range(n_columns - 5))]
+    cells = dict.fromkeys(names, "1") | {"difference, bits": CellText("−2.03", "[−3.40, −0.66]")}
+    rows = [((effect, model), cells) for model in ("gpt2", "bert") for effect in EFFECTS]
+    effects = text_grid("Effects on surprisal", ("effect", "model"), rows)
+    means = text_grid("Mean surprisal", ("cell",), [(("yes, same",), {"n": "24"})])
+    tables = [effects._replace(notes=("effects: t tests; d_z",)), means._replace(notes=("cells",))]
+    remarks = ["effects: t tests; d_z", "cells", "left out: 2 items"]
+    section = Section("", tables, remarks, signatures=["lmdiag:0.2|data:1"])
+    facts = [Fact("gpt2", ["float32, data a.csv"])]
+    return Output(
+        kind="analysis", title="a", facts=facts, sections=[section], frame=None, document=None
+    )
+
+
+def test_tables_of_papers_are_whole_and_have_their_notes():
+    """In LaTeX and Word: up to six columns in one table, and below it what it needs."""
+    text = formats.printed(effects_output(), "latex", 8.0)
+    assert re.findall(r"\\label\{(.*)\}", text) == [
+        "tab:effects-on-surprisal",
+        "tab:mean-surprisal",
+    ]
+    assert "$d_z$" in text
+    assert "$p$" in next(line for line in text.splitlines() if r"\shortstack" in line)
+    first, second = re.findall(r"\\textit\{Note.\}(.*)\}", text)
+    facts = r"gpt2: float32, data a.csv. lmdiag:0.2\textbar{}\allowbreak{}data:1."
+    assert first == f" Effects: t tests; $d_z$. left out: 2 items. {facts}"
+    assert second == f" Cells. {facts}"
+    # the rows of a model follow each other: they are below its name
+    order = [text.index(name) for name in ("gpt2 &", "yes", "bert &")]
+    assert order == sorted(order)
+    assert formats.printed(effects_output(40), "latex", 8.0).count("Effects on surprisal") > 1
+
+    document = docx.Document(io.BytesIO(word.render(effects_output(), 8.0)))
+    texts = [x.text for x in document.paragraphs]
+    place = texts.index("Table 1")
+    assert texts[place + 1] == "Effects on surprisal"
+    note = next(text for text in texts if text.startswith("Note. "))
+    assert note.startswith("Note. Effects: t tests; d_z. left out: 2 items. gpt2: float32")
+    table, _ = document.tables
+    lines = [
+        x.paragraph_format.keep_with_next for row in table.rows for x in row.cells[0].paragraphs
+    ]
+    assert all(lines)
+    assert table.style.name == "Normal Table"
 
 
 def test_every_figure_is_in_some_table_and_in_csv(runs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from shlex import quote
 from typing import Any
@@ -90,6 +90,8 @@ class Analysis(Presentable):
         part: what the response is of, where it is not of a region; "" where it is not known.
         reads: the first row of a table that was made elsewhere, and what its columns are used for.
         warnings: what looks wrong in the columns of the table.
+        sources: model or file -> what is known of it.
+        signatures: of the runs, also of those that a table of items names.
     """
 
     response: str
@@ -109,6 +111,8 @@ class Analysis(Presentable):
     part: str = ""
     reads: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    signatures: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         conditions = " x ".join(self.conditions)
@@ -130,7 +134,8 @@ class Analysis(Presentable):
         """Returns all tables below each other as a pandas table.
 
         The first column, `table`, is effects, simple, differences, by, cells or mixed; the others
-        are those of the tables, see the attributes, NaN where a table does not have them.
+        are those of the tables, see the attributes, NaN where a table does not have them. The last
+        ones say, where it is known, which models and files these are, and with which signatures.
         """
         tables = {
             "effects": self.effects, "simple": self.simple, "differences": self.differences,
@@ -144,12 +149,19 @@ class Analysis(Presentable):
             for name, table in tables.items()
             if len(table)
         ]
-        return concat(named, ignore_index=True)
+        frame = concat(named, ignore_index=True)
+        if self.sources:
+            texts = [f"{name}: {text}" for name, text in self.sources.items()]
+            frame["source"] = "; ".join(texts)
+        if self.signatures:
+            frame["signature"] = "; ".join(self.signatures)
+        return frame
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `lmdiag analyse --json` prints; undefined numbers are None.
 
-        Models are named where there are several; p_sign_flip and p_holm where there are any.
+        Rows name models where there are several; p_sign_flip and p_holm where there are any.
+        `sources` (model or file -> what is known of it) and `signatures` name what was analysed.
         """
         tables = {"cells": self.cells, "effects": self.effects, "mixed": DataFrame()}
         if self.mixed:
@@ -168,7 +180,7 @@ class Analysis(Presentable):
         record["mixed"] = record["mixed"] or None
         if warnings := [fit.warning for fit in self.mixed.values() if fit.warning]:
             record["warning"] = warnings[0]
-        return record
+        return record | {"sources": {**self.sources}, "signatures": [*self.signatures]}
 
 
 def analyse_table(

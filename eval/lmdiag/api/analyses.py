@@ -28,10 +28,10 @@ from lmdiag.options import (
     taken,
     with_fields,
 )
-from lmdiag.results import Run, load_run
+from lmdiag.results import Run, cited_signature, load_run
 from lmdiag.results.evaluation import Measures
 from lmdiag.results.item_rows import Per, items_of_predictions
-from lmdiag.results.model_labels import model_labels, needs_no_context
+from lmdiag.results.model_labels import model_labels, needs_no_context, weights_text
 from lmdiag.results.without_figures import without_any_figure
 from lmdiag.runs.surprisals import (
     ask_about_words,
@@ -240,7 +240,22 @@ def analyse(
     what = PARTS_OF[asked.pop()] if is_of_runs else ""
     is_table = all(isinstance(part, DataFrame) or is_table_file(part) for part in parts)
     reads = found.reads if is_table else ()
-    return replace(found, notes=(*notes, *found.notes), part=what, reads=reads)
+    facts = {
+        label: f"{weights_text(run.results.model)}, data {Path(run.results.data.source).name}"
+        for label, run in zip(labels, runs, strict=True)
+    }
+    facts |= {
+        Path(str(part)).name: f"{len(frame):,} rows"
+        for part, (frame, _) in zip(parts, read, strict=True)
+        if is_table_file(part)
+    }
+    # a table that `items` wrote has the signatures of its runs
+    signed = map(str, table["signature"].unique()) if "signature" in table else ()
+    signatures = dict.fromkeys(cited_signature(x) for x in signed if x.startswith("lmdiag:"))
+    return replace(
+        found, notes=(*notes, *found.notes), part=what, reads=reads,
+        sources=facts, signatures=tuple(signatures),
+    )  # fmt: skip
 
 
 def _orders(

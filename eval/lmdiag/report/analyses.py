@@ -18,7 +18,7 @@ from lmdiag.report.analysis_findings import analysis_findings
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
 from lmdiag.report.grid import CellText, Grid, text_grid
 from lmdiag.report.labels import order_of, run_labels
-from lmdiag.report.output import Deferred, Output, Section
+from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.results.item_rows import Per
 from lmdiag.stimuli.designs.design import design_of, item_columns
 from lmdiag.studies.comparison import unlike_first
@@ -30,6 +30,20 @@ if TYPE_CHECKING:
 
 _MOST_SUITES = 12
 """Suites with different conditions in a chart, and on the terminal."""
+
+
+_EFFECTS = "effects: paired t tests over items; d_z: in standard deviations"
+_SIMPLE = (
+    "simple effects: of the first condition at each level of the second, with their interaction; "
+    "p Holm over these"
+)
+_EXACT = "p exact: sign-flip test over all patterns of signs"
+_CELLS = "intervals of cells: within items (Cousineau 2005; Morey 2008)"
+"""Remarks, which papers have below the table that they are about."""
+
+
+def _between_levels(by: str) -> str:
+    return f"differences between levels of {by}: Welch's t test over items"
 
 
 class _Column(NamedTuple):
@@ -172,8 +186,12 @@ def analysis_output(analysis: Analysis) -> Output:
     title = f"{analysis.response_text()}{f' by {visible(conditions)}' if conditions else ''}"
     return Output(
         kind="analysis", title=title[:1].upper() + title[1:],
+        facts=[Fact(visible(name), [visible(text)]) for name, text in analysis.sources.items()],
         findings=analysis_findings(analysis), warnings=warnings,
-        sections=[Section("", [*analysis_grids(analysis)], others, plots=Deferred(plots))],
+        sections=[Section(
+            "", [*analysis_grids(analysis)], others, plots=Deferred(plots),
+            signatures=[*map(visible, analysis.signatures)],
+        )],
         frame=analysis.to_frame, document=analysis.to_json,
     )  # fmt: skip
 
@@ -187,18 +205,21 @@ def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
     titled[gaps] = analysis.differences
     for title, tests in titled.items():
         if len(tests):
-            tests = _with_t(tests)
             caption = f"{title} on {of} over items, with 95% interval"
-            yield _grid(analysis, caption, "effect", tests["label"], tests, _TEST)
+            grid = _grid(analysis, caption, "effect", tests["label"], _with_t(tests), _TEST)
+            notes = (_EFFECTS, *[_SIMPLE] * (tests is analysis.simple))
+            yield grid._replace(notes=(*notes, *[_EXACT] * ("p_sign_flip" in tests)))
     if len(tests := analysis.by_level):
         labels = tests["label"] + ", " + tests["level"]
         caption = f"Effects on {of} by {visible(analysis.by)}, with 95% interval"
-        yield _grid(analysis, caption, f"effect, {analysis.by}", labels, _with_t(tests), _TEST)
+        grid = _grid(analysis, caption, f"effect, {analysis.by}", labels, _with_t(tests), _TEST)
+        yield grid._replace(notes=(_EFFECTS, _between_levels(analysis.by)))
     if len(cells := analysis.cells):
         levels = cells[[*cell_columns(names).values()]]
         labels = (", ".join(filter(None, of)) for of in levels.itertuples(index=False, name=None))
         caption = f"Mean {of} by condition, with 95% interval within items"
-        yield _grid(analysis, caption, ", ".join(names), labels, cells, _CELL)
+        grid = _grid(analysis, caption, ", ".join(names), labels, cells, _CELL)
+        yield grid._replace(notes=(_CELLS,))
     for model, fit in analysis.mixed.items():
         title = f"Mixed model{f' of {visible(model)}' if len(analysis.mixed) > 1 else ''}"
         terms = fit.terms.drop(columns=["ci_low", "ci_high"]).reset_index()
@@ -270,14 +291,11 @@ def analysis_remarks(analysis: Analysis) -> Iterator[str]:
         models = ", ".join(analysis.not_compared)
         yield f"not compared with the first model: {models}: {PSEUDO}"
     if len(analysis.effects):
-        yield "effects: paired t tests over items; d_z: in standard deviations"
+        yield _EFFECTS
         if len(analysis.simple):
-            yield (
-                "simple effects: of the first condition at each level of the second, with their "
-                "interaction; p Holm over these"
-            )
+            yield _SIMPLE
         if analysis.by:
-            yield f"differences between levels of {analysis.by}: Welch's t test over items"
+            yield _between_levels(analysis.by)
         if "p_sign_flip" in analysis.effects:
-            yield "p exact: sign-flip test over all patterns of signs"
-        yield "intervals of cells: within items (Cousineau 2005; Morey 2008)"
+            yield _EXACT
+        yield _CELLS

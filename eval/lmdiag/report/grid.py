@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from typing import NamedTuple
 
 from lmdiag.report import numbers
@@ -26,15 +27,27 @@ TIES = (
 )
 """What the number of ties beside a figure means."""
 
+_OF_THE_COLUMN_BEFORE = re.compile(r"(p|t|SE|df|d_z|adjusted|95% interval)\b")
+"""Matches the heading of a column that belongs to the figure before it, e.g. its p."""
+
 PERCENT = ", percent"
 """After the title of a table of which all figures are in percent."""
 
 
-SHORT_BRACKETS = re.compile(r"[\[(][^\[\]()]{1,24}[\])]")
+_SHORT_BRACKETS = re.compile(r"[\[(][^\[\]()]{1,24}[\])]")
 """Matches brackets within which no line ends, e.g. `[yes - no]`."""
 
 _TIE = "\x00"
 """Stands for a blank at which no line ends."""
+
+
+def tied(text: str, width: int = 26, tie: str = "\xa0") -> str:
+    """Returns a text with another blank in brackets of at most `width` characters."""
+
+    def without_blanks(found: re.Match[str]) -> str:
+        return found[0].replace(" ", tie) if len(found[0]) <= width else found[0]
+
+    return _SHORT_BRACKETS.sub(without_blanks, text)
 
 
 class _Lines(textwrap.TextWrapper):
@@ -49,12 +62,7 @@ def wrapped(text: str, width: int, *, break_words: bool = True) -> list[str]:
     >>> wrapped("attractor[same - different] of all", 22)
     ['attractor', '[same - different] of', 'all']
     """
-
-    def tied(found: re.Match[str]) -> str:
-        return found[0].replace(" ", _TIE) if len(found[0]) <= width else found[0]
-
-    text = SHORT_BRACKETS.sub(tied, text)
-    lines = _Lines(width, break_long_words=break_words).wrap(text)
+    lines = _Lines(width, break_long_words=break_words).wrap(tied(text, width, _TIE))
     return [line.replace(_TIE, " ") for line in lines]
 
 
@@ -152,6 +160,7 @@ class Grid(NamedTuple):
         source: the table of a paper that has this shape, or "".
         is_beside: whether intervals stand beside their figures, and not below them.
         room: the width of labels that wrap; None where they do not.
+        notes: what a reader of this table alone has to know.
     """
 
     title: str
@@ -162,6 +171,7 @@ class Grid(NamedTuple):
     source: str = ""
     is_beside: bool = True
     room: float | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def has_figures(self) -> bool:
@@ -215,10 +225,16 @@ class Grid(NamedTuple):
         Of a table with one column, nothing.
         """
         facts = [i for i, heading in enumerate(self.headings) if heading.label in ("n", "chance")]
-        others = [i for i in range(len(self.headings)) if i not in facts]
-        middle = (len(others) + 1) // 2
+        groups = list[list[int]]()  # columns that stay together
+        for i, heading in enumerate(self.headings):
+            if groups and _OF_THE_COLUMN_BEFORE.match(heading.label):
+                groups[-1].append(i)
+            elif i not in facts:
+                groups.append([i])
+        middle = (len(groups) + 1) // 2
         halves = []
-        for part in (others[:middle], others[middle:]) if middle < len(others) else ():
+        for half_of_groups in (groups[:middle], groups[middle:]) if middle < len(groups) else ():
+            part = [i for of_group in half_of_groups for i in of_group]
             rows = [
                 row
                 for row in self.rows
@@ -230,7 +246,8 @@ class Grid(NamedTuple):
             half = self._replace(rows=tuple(rows)).of_columns(columns)
             names = [heading.label for heading in half.headings]
             texts = [heading.label for heading in half.headings if not heading.is_figure]
-            halves.append(figure_grid(self.title, self.label_headings, names, half.rows, "", texts))
+            made = figure_grid(self.title, self.label_headings, names, half.rows, "", texts)
+            halves.append(made._replace(notes=self.notes))
         return halves
 
 
@@ -263,6 +280,31 @@ def with_heading(title: str, rows: Iterable[GridRow]) -> list[GridRow]:
     below = [row._replace(depth=row.depth + 1) for row in rows]
     empty = [CellText("")] * len(below[0].cells) if below else []
     return [GridRow((title,), 0, tuple(empty)), *below] if below else []
+
+
+def grouped(grid: Grid) -> Grid:
+    """A table with one column of labels, those of a figure's models below the figure.
+
+    Where the rows of a model follow each other, those of its figures are below the model.
+    """
+    if len(grid.label_headings) < 2:
+        return grid
+    models = [row.labels[1] for row in grid.rows if row.labels[1]]
+    n_blocks = sum(1 for _ in groupby(models))
+    if n_blocks == len({*models}) < len(models):
+        swapped = [row._replace(labels=(*reversed(row.labels),)) for row in grid.rows]
+        grid = grid._replace(rows=tuple(swapped))
+    rows = list[GridRow]()
+    heading = None
+    for row in grid.rows:
+        label, *others = row.labels
+        if not any(others):
+            rows.append(row)
+            continue
+        part = row._replace(labels=(*others,))
+        rows += with_heading(label, [part])[label == heading :]
+        heading = label
+    return grid._replace(label_headings=("",), rows=tuple(rows))
 
 
 def text_grid(

@@ -7,7 +7,7 @@ list), and an `Output` becomes a file or a text by one function for each format
 - a new kind of result is a function that returns an `Output`, and a line in `display`;
 - a new format is a module with `render(output, width)`, and a line in `FORMATS`.
 
-Every format shows, in this order: title and facts, warnings, findings, sections; a page begins with
+Every format shows, in this order: title, warnings, facts, findings, sections; a page begins with
 the findings. A section has a title, lines above its tables, charts, tables, remarks, and items.
 Formats leave out what they cannot show: a terminal charts and items, csv all but `frame`.
 
@@ -21,13 +21,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from lmdiag.report.charts import Plot
-from lmdiag.report.grid import Grid
+from lmdiag.report.grid import Grid, signs
 from lmdiag.results.model_labels import NO_CONTEXT
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 T = TypeVar("T")
+
+
+_LONG_SIGNATURE = 160
+"""Characters of signatures that stand below each table."""
+
+
+def _capitalized(line: str) -> str:
+    """A line that begins with a capital, but for a symbol such as p."""
+    return line if line[1:2] == " " else f"{line[:1].upper()}{line[1:]}"
 
 
 class Deferred(Sequence[T]):
@@ -165,8 +174,28 @@ class Output:
         """The charts of all sections."""
         return [plot for section in self.sections for plot in section.plots]
 
+    def note(self, section: Section, grid: Grid) -> list[str]:
+        """Returns the sentences of the note directly below a table of a section, for papers.
+
+        What the table alone has to say comes first, then what its signs mean. Of results other than
+        the tables of a diagnostic, models, data and signature follow; below the first table there
+        are also the remarks of the section that no other table has, and a long signature.
+        """
+        lines = [*map(_capitalized, grid.notes), *signs([grid])]
+        if not section.task:
+            is_first = grid is section.grids[0]
+            of_tables = [
+                line for other in section.grids for line in (*other.notes, *signs([other]))
+            ]
+            if is_first:
+                lines += [line for line in section.remarks if line not in of_tables]
+            lines += [f"{fact.name}: {', '.join(fact.lines)}" for fact in self.facts if fact.lines]
+            is_short = len("".join(section.signatures)) <= _LONG_SIGNATURE
+            lines += section.signatures if is_first or is_short else ()
+        return [line.rstrip(".") for line in dict.fromkeys(lines)]
+
     @property
     def lines(self) -> list[str]:
-        """What formats without a masthead show first: facts, warnings and findings, in lines."""
+        """What formats without a masthead show first: warnings, facts and findings, in lines."""
         facts = [": ".join((fact.name, " · ".join(fact.lines))) for fact in self.facts]
-        return [*facts, *self.warnings, *self.findings]
+        return [*self.warnings, *facts, *self.findings]

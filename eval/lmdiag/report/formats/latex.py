@@ -1,7 +1,8 @@
 """The tables of a result as LaTeX, which fit a width.
 
 The template is `cards/tables.latex.j2`. Tables fit with several lines of headings, intervals below
-figures, scaled to at least 0.85 of their size, or as several tables.
+figures, scaled to at least 0.85 of their size, in both columns of a page, or, with more than six
+columns, as several tables. LaTeX scales what is wider than its line.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
+from markupsafe import Markup
+
 from lmdiag.report.charts import name_part
 from lmdiag.report.formats.templates import template
 from lmdiag.report.grid import (
@@ -19,18 +22,17 @@ from lmdiag.report.grid import (
     Grid,
     GridRow,
     fitted,
-    signs,
-    with_heading,
+    grouped,
+    tied,
     wrapped,
 )
-from lmdiag.report.output import Output, Section
+from lmdiag.report.output import Output
+from lmdiag.text import visible
 
 
 def render(output: Output, width: float) -> str:
     """Returns the tables, which fit into `width` centimetres."""
-    tables = [table for i, x in enumerate(output.sections, 1) for table in _tables(x, i, width)]
-    environment = "table" if width <= _COLUMN else "table*"
-    text = template("latex", _escaped).render(output=output, tables=tables, environment=environment)
+    text = template("latex", _escaped).render(output=output, tables=_tables(output, width))
     return f"{text.rstrip()}\n"
 
 
@@ -39,7 +41,7 @@ def render(output: Output, width: float) -> str:
 _COMMANDS = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#",
     "_": r"\_\allowbreak{}", "/": r"/\allowbreak{}", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$",
+    "~": r"$\sim$", "\xa0": "~", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$",
     "≤": r"$\le$", "±": r"$\pm$", "−": r"$-$", "–": "--", "|": r"\textbar{}\allowbreak{}",
     "≈": r"$\approx$", "↑": r"$\uparrow$", "↓": r"$\downarrow$",
     "●": r"$\bullet$", "…": r"\ldots{}",
@@ -58,6 +60,20 @@ _POINTS = 72.27 / 2.54
 _COLUMN = 9.0
 """Width in centimetres up to which a table stands in a column of a page."""
 
+_PAGE = 17.0
+"""Width in centimetres of both columns of a page, for what does not fit in one."""
+
+_MOST_COLUMNS = 6
+"""Columns of figures of a table that is never divided."""
+
+_LONGEST_NAME = 40
+_FUNCTION_WORDS = {"by", "for", "in", "of", "on", "over", "the", "to", "with"}
+"""Characters of the label of a table, and words that it does not end in."""
+
+_IN_HEADINGS = re.compile(r"\b(d_z|[nptF])\b")
+_IN_NOTES = re.compile(r"\b(d_z)\b")
+"""Match the symbols of statistics, which are in italics."""
+
 _GAP = 6.0
 _LABEL = 64.0
 """Points between columns, and points that labels have at least where they are wrapped."""
@@ -69,7 +85,7 @@ _SMALLEST = 0.85
 _SHORT_HEADING = 8
 """Characters in a line of a heading, at least, where labels are wrapped."""
 
-_BREAKS = re.compile(r"\s+|(?<=[-/_|])")
+_BREAKS = re.compile(r" +|(?<=[-/_|])|(?<=\w)(?=\[)")
 """Matches where a line of a label may end."""
 
 _MOST_LINES = 38
@@ -77,36 +93,79 @@ _USUAL_HEADING = 4
 """Lines of a table with headings of this many lines; a longer one is divided."""
 
 
-def _tables(section: Section, number: int, width: float) -> Iterator[dict[str, Any]]:
-    """The tables of a section for the template, each no wider than `width` centimetres."""
-    grids = section.grids
-    of_section = section.task or section.title or f"section-{number}"
-    for place, grid in enumerate(grids, start=1):
-        parts = [part for table in _fitting(grid, width * _POINTS) for part in _divided(table)]
-        title = section.title if section.task else ""
-        caption = ". ".join(filter(None, (title, grid.caption)))
-        name = f"{name_part(of_section) or 'table'}-{place}"
-        notes = signs([grid])
-        if not section.task and place == len(grids):
-            notes = [*section.remarks, *section.signatures]
-        for i, part in enumerate(parts, start=1):
-            n = len(part.headings)
-            yield {
-                "grid": part,
-                "scale": max(_SMALLEST, min(1.0, width * _POINTS / _needed(part))),
-                "label_points": part.room and part.room - _GAP,
-                "headings": [_heading_lines(part, column) for column in range(n)],
-                "caption": f"{caption} ({i} of {len(parts)})" if len(parts) > 1 else caption,
-                "label": f"{name}-{i}" if len(parts) > 1 else name,
-                "notes": notes if i == len(parts) else [],
-            }
+def _tables(output: Output, width: float) -> Iterator[dict[str, Any]]:
+    """The tables of a result for the template, each with its note."""
+    names = dict[str, int]()
+    for section in output.sections:
+        for grid in section.grids:
+            shapes, room = _layout(grouped(grid), width)
+            parts = [part for shape in shapes for part in _divided(shape)]
+            title = section.title if section.task else ""
+            caption = ". ".join(filter(None, (title, grid.caption)))
+            name = _label(section.task, grid.title, names)
+            note = [_with_symbols(line, _IN_NOTES) for line in output.note(section, grid)]
+            for i, part in enumerate(parts, start=1):
+                n = len(part.headings)
+                lines = [_heading_lines(part, column) for column in range(n)]
+                yield {
+                    "grid": part,
+                    "environment": "table" if room <= _COLUMN else "table*",
+                    "row_labels": [_row_label(row.labels[0]) for row in part.rows],
+                    "label_points": part.room and part.room - _GAP,
+                    "headings": [
+                        [_with_symbols(line, _IN_HEADINGS) for line in of_column]
+                        for of_column in lines
+                    ],
+                    "caption": f"{caption} ({i} of {len(parts)})" if len(parts) > 1 else caption,
+                    "label": f"{name}-{i}" if len(parts) > 1 else name,
+                    "note": note,
+                }
+
+
+def _label(task: str, title: str, names: dict[str, int]) -> str:
+    """The label of a table, which says what it is; `names` counts those that there are."""
+    words = name_part(f"{task} {title}").split("-")
+    while len("-".join(words)) > _LONGEST_NAME or (words and words[-1] in _FUNCTION_WORDS):
+        words.pop()
+    name = "-".join(words) or "table"
+    names[name] = names.get(name, 0) + 1
+    return name if names[name] == 1 else f"{name}-{names[name]}"
+
+
+def _row_label(text: str) -> Markup:
+    """A label of a row, escaped, whose lines end before brackets and not in them."""
+    parts = re.split(r"(?<=\w)(?=\[)", tied(visible(text)))
+    return Markup(r"\allowbreak{}".join(map(_escaped, parts)))
+
+
+def _with_symbols(text: str, pattern: re.Pattern[str]) -> Markup:
+    """A text with the symbols of statistics in italics, escaped."""
+    parts = pattern.split(visible(text))  # every other one is a symbol
+    return Markup("").join(
+        Markup(f"${part}$" if i % 2 else _escaped(part)) for i, part in enumerate(parts)
+    )
+
+
+def _layout(grid: Grid, width: float) -> tuple[Sequence[Grid], float]:
+    """The parts of a table, and the width in centimetres that they are made for.
+
+    A table that does not fit a column is made for a page, and divided only if it is too wide for
+    it and has more than six columns; a table of fewer is scaled by LaTeX.
+    """
+    widths = [width, max(width, _PAGE)] if width <= _COLUMN else [width]
+    for room in widths:
+        points = room * _POINTS
+        parts = _fitting(grid, points)
+        if len(parts) == 1 and _SMALLEST * _needed(parts[0]) <= points + _ROUNDING:
+            return parts, room
+    if len(grid.headings) <= _MOST_COLUMNS:
+        return [grid._replace(is_beside=False, room=_least_label(grid, points))], room
+    return parts, room
 
 
 def _fitting(grid: Grid, points: float) -> Sequence[Grid]:
     """The table, scaled if need be; or parts of its columns that each fit."""
-    grid = _grouped(grid)
-    longest = max((_longest_piece(row) for row in grid.rows), default=0.0)
-    least = min(max(_LABEL, longest), points / 2)
+    least = _least_label(grid, points)
     for size in (1.0, _SMALLEST):
         parts = fitted(grid, points / size, _needed, least)
         if len(parts) == 1 and _needed(parts[0]) <= points / size + _ROUNDING:
@@ -114,9 +173,16 @@ def _fitting(grid: Grid, points: float) -> Sequence[Grid]:
     return fitted(grid, points, _needed, least)
 
 
+def _least_label(grid: Grid, points: float) -> float:
+    """The points that labels have at least where they are wrapped."""
+    longest = max((_longest_piece(row) for row in grid.rows), default=0.0)
+    return min(max(_LABEL, longest), points / 2)
+
+
 def _longest_piece(row: GridRow) -> float:
     """The points of the longest part of a label that is not divided."""
-    longest = max((_points(piece) for piece in _BREAKS.split(row.labels[0])), default=0.0)
+    pieces = _BREAKS.split(tied(visible(row.labels[0])))
+    longest = max((_points(piece) for piece in pieces), default=0.0)
     return longest + 10 * row.depth + _GAP
 
 
@@ -125,23 +191,6 @@ def _points(text: str, size: float = 8.0) -> float:
     narrow = sum(letter in " .,:;()[]|/'ijlt-" for letter in text)
     wide = sum(letter.isupper() or letter in "mw%@±−<>≈↑↓≤" for letter in text)
     return size * (0.57 * len(text) - 0.2 * narrow + 0.25 * wide)
-
-
-def _grouped(grid: Grid) -> Grid:
-    """A table with one column of labels: those of models are below that of their figure."""
-    if len(grid.label_headings) < 2:
-        return grid
-    rows = list[GridRow]()
-    heading = None
-    for row in grid.rows:
-        label, *others = row.labels
-        if not any(others):
-            rows.append(row)
-            continue
-        part = row._replace(labels=(*others,))
-        rows += with_heading(label, [part])[label == heading :]
-        heading = label
-    return grid._replace(label_headings=("",), rows=tuple(rows))
 
 
 def _heading_lines(grid: Grid, i: int) -> list[str]:

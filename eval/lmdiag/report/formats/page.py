@@ -24,7 +24,7 @@ from lmdiag import __version__
 from lmdiag.files.reading import resource_path
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import output
-from lmdiag.report.grid import SHORT_BRACKETS
+from lmdiag.report.grid import tied
 from lmdiag.results import CHANCE_LEGEND
 from lmdiag.stimuli.dataset import user_cache
 from lmdiag.text import visible
@@ -77,8 +77,7 @@ def environment() -> Environment:
 
 def _unbroken(text: str) -> Markup:
     """The text with blanks where no line ends within a test or an interval."""
-    tied = SHORT_BRACKETS.sub(lambda found: found[0].replace(" ", "\xa0"), visible(text))
-    return Markup("&nbsp;").join(map(escape, _TIED.split(tied)))
+    return Markup("&nbsp;").join(map(escape, _TIED.split(tied(visible(text)))))
 
 
 def frame(name: str, *, charts: bool = False) -> dict[str, str]:

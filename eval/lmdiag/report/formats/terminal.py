@@ -105,18 +105,18 @@ def recorded(output: Output) -> Console:
 def print_output(
     output: Output, console: Console | None = None, *, is_undivided: bool = False
 ) -> None:
-    """Prints facts, warnings, findings and all tables; standard output by default.
+    """Prints warnings, facts, findings and all tables; standard output by default.
 
     Tables that must stay undivided lose published columns, then digits of intervals.
     """
     console = console or output_console()
+    _print_lines(output.warnings, console, "bold")
     for fact in output.facts:
         console.print()
         _print_lines([fact.name], console, "bold", wrap=True)
         _print_lines(fact.lines, console, wrap=True)
-    if output.warnings or output.findings:
+    if output.findings:
         console.print()
-    _print_lines(output.warnings, console, "bold")
     _print_lines(output.findings, console, "bold", wrap=True)
     for section in output.sections:
         if section.grids or section.remarks or section.signatures:

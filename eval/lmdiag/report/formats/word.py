@@ -1,13 +1,18 @@
-"""The tables and charts of a result as a Word document, by python-docx (the extra `word`)."""
+"""The tables and charts of a result as a Word document, by python-docx (the extra `word`).
+
+Tables are those of the manual of the American Psychological Association (APA): a number, a title in
+italics, three black rules, and a note directly below.
+"""
 
 from __future__ import annotations
 
 import io
-import math
+from collections.abc import Iterator
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.report.charts.output import image_file
-from lmdiag.report.grid import Grid, fitted
+from lmdiag.report.grid import Grid, fitted, grouped, tied
 from lmdiag.report.output import Output, Section
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -25,8 +30,11 @@ _LEAST = 24
 _PADDING = 3
 """Characters of a label that wraps, at least, and characters of the margins of a cell."""
 
-_TOGETHER = 20
-"""Rows of a table that is not divided between pages."""
+_TOGETHER = 48
+"""Lines of a table that stands on one page."""
+
+_MOST_COLUMNS = 6
+"""Columns of figures of a table that is never divided."""
 
 _SHORT = 8
 """Characters of a heading that is not divided, e.g. `p < .05`."""
@@ -51,32 +59,46 @@ def render(output: Output, width: float) -> bytes:
     for section in document.sections:
         section.left_margin = section.right_margin = Cm((21.0 - _WIDTH) / 2)
         section.page_width, section.page_height = Cm(21.0), Cm(29.7)
-    _add_style(document)
+    _set_styles(document)
     document.add_heading(visible(output.title), 0)
     for line in output.lines:
         document.add_paragraph(visible(line))
+    number = count(1)
     for part in output.sections:
-        _add_section(document, part)
+        _add_section(document, output, part, number)
     document.save(file := io.BytesIO())
     return file.getvalue()
 
 
-def _add_style(document: Document) -> None:
-    """Adds the style of the paragraphs in cells."""
+def _set_styles(document: Document) -> None:
+    """Adds the style of the paragraphs in cells, and makes all headings black."""
     from docx.enum.style import WD_STYLE_TYPE
-    from docx.shared import Pt
+    from docx.oxml.ns import qn
+    from docx.shared import Pt, RGBColor
 
     style: Any = document.styles.add_style(_TABLE_TEXT, WD_STYLE_TYPE.PARAGRAPH)
     style.font.size = Pt(8)
     style.paragraph_format.space_after = Pt(0)
+    for name in ("Title", "Heading 1", "Caption"):
+        of_heading: Any = document.styles[name]
+        of_heading.font.color.rgb = RGBColor(0, 0, 0)
+    caption: Any = document.styles["Caption"]
+    caption.font.bold = False
+    title: Any = document.styles["Title"]
+    title.element.pPr.remove(title.element.pPr.find(qn("w:pBdr")))  # a blue line
 
 
-def _add_section(document: Document, section: Section) -> None:
-    """Adds title, charts, tables and remarks."""
+def _add_section(
+    document: Document, output: Output, section: Section, number: Iterator[int]
+) -> None:
+    """Adds title, charts, tables with their notes, and remarks; `number` counts the tables."""
     from docx.shared import Cm
 
     plots = [plot for plot in section.plots if not plot.is_repeated and not plot.is_further]
+    notes = [output.note(section, grid) for grid in section.grids]
+    said = {line.lower() for note in notes for line in note}
     lines = [*section.remarks, *section.signatures]
+    lines = [line for line in lines if line.rstrip(".").lower() not in said]
     if section.title and (section.grids or plots or lines):
         document.add_heading(visible(section.title), 1)
     for plot in plots:
@@ -84,15 +106,49 @@ def _add_section(document: Document, section: Section) -> None:
         document.add_picture(io.BytesIO(image), width=Cm(_CHART))
         document.paragraphs[-1].paragraph_format.keep_with_next = True
         document.add_paragraph(visible(plot.caption), "Caption")
-    for grid in section.grids:
-        if grid.caption:
-            caption = document.add_paragraph(visible(grid.caption), "Caption")
-            caption.paragraph_format.keep_with_next = True
-        for part in fitted(grid, _CHARACTERS, _needed, _LEAST):
-            _add_table(document, part)
-            document.add_paragraph()
+    for grid, note in zip(section.grids, notes, strict=True):
+        parts = _parts(grouped(grid))
+        title = f"Table {next(number)}"
+        for i, part in enumerate(parts):
+            _add_title(document, title + " (continued)" * (i > 0), grid.caption)
+            below = note if i == len(parts) - 1 else []
+            _add_table(document, part, has_note=bool(below))
+            _add_note(document, below)
     for line in lines:
         document.add_paragraph(visible(line), "List Bullet")
+
+
+def _parts(grid: Grid) -> list[Grid]:
+    """The table, or, with many columns, parts that each fit between the margins."""
+    parts = fitted(grid, _CHARACTERS, _needed, _LEAST)
+    if len(parts) > 1 and len(grid.headings) <= _MOST_COLUMNS:
+        return [grid._replace(is_beside=False, room=_LEAST)]
+    return parts
+
+
+def _add_title(document: Document, number: str, title: str) -> None:
+    """Adds the number of a table, and its title in italics, on the page of the table."""
+    from docx.shared import Pt
+
+    first = document.add_paragraph()
+    first.add_run(number).bold = True
+    second = document.add_paragraph()
+    second.add_run(visible(title)).italic = True
+    for paragraph in (first, second):
+        paragraph.paragraph_format.keep_with_next = True
+        paragraph.paragraph_format.space_after = Pt(3)
+
+
+def _add_note(document: Document, lines: list[str]) -> None:
+    """Adds the note below a table, or an empty line."""
+    from docx.shared import Pt
+
+    paragraph = document.add_paragraph(style=_TABLE_TEXT)
+    paragraph.paragraph_format.space_before = Pt(3)
+    paragraph.paragraph_format.space_after = Pt(14)
+    if lines:
+        paragraph.add_run("Note. ").italic = True
+        paragraph.add_run(visible(" ".join(f"{line}." for line in lines)))
 
 
 def _column_widths(grid: Grid) -> list[int]:
@@ -100,23 +156,18 @@ def _column_widths(grid: Grid) -> list[int]:
     widths = []
     for i, name in enumerate(grid.label_headings):
         lengths = [len(row.labels[i]) for row in grid.rows]
-        if i == 0:  # bold
-            lengths = [_bold(row.labels[0]) + 2 * row.depth for row in grid.rows]
-        widths.append(max(_bold(name), *lengths))
+        if i == 0:
+            lengths = [len(row.labels[0]) + 2 * row.depth for row in grid.rows]
+        widths.append(max(len(name), *lengths))
     if grid.room is not None:
         widths[0] = min(widths[0], int(grid.room))
     for i, heading in enumerate(grid.headings):
         label = heading.label
         parts = [label] if len(label) <= _SHORT else label.split()
-        words = [_bold(word) for word in (*parts, *heading.facts)]
+        words = [len(word) for word in (*parts, *heading.facts)]
         cells = [len(line) for row in grid.rows for line in _lines(grid, row.cells[i])]
         widths.append(max([*words, *cells, 1]))
     return [width + _PADDING for width in widths]
-
-
-def _bold(text: str) -> int:
-    """The width of a bold text, in characters that are not bold."""
-    return math.ceil(1.15 * len(text))
 
 
 def _needed(grid: Grid) -> float:
@@ -131,29 +182,65 @@ def _lines(grid: Grid, cell: Any) -> list[str]:
     return [cell.value, cell.interval]
 
 
-def _add_table(document: Document, grid: Grid) -> None:
-    """Adds a table whose headings stand on every page, and whose rows are not divided."""
+def _add_table(document: Document, grid: Grid, *, has_note: bool) -> None:
+    """Adds a table that stands on one page with its note, if it is not longer than a page.
+
+    The headings of a longer one stand on every page. No row is divided.
+    """
+    from docx.enum.table import WD_ALIGN_VERTICAL
     from docx.oxml import OxmlElement
-    from docx.shared import Cm
+    from docx.shared import Cm, Pt
 
     widths = _column_widths(grid)
-    table = document.add_table(1 + len(grid.rows), len(widths), "Light Shading")
+    table = document.add_table(1 + len(grid.rows), len(widths))
     table.autofit = False
     headings = [*grid.label_headings, *(_heading(x.label, x.facts) for x in grid.headings)]
     _fill(table.rows[0], headings, len(grid.label_headings))
+    for cell in table.rows[0].cells:
+        cell.vertical_alignment = WD_ALIGN_VERTICAL.BOTTOM
     table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
+    n_lines = 0
     for row, made in zip(grid.rows, [*table.rows][1:], strict=True):
         made._tr.get_or_add_trPr().append(OxmlElement("w:cantSplit"))
         first, *others = row.labels
         cells = ["\n".join(_lines(grid, cell)) for cell in row.cells]
-        _fill(made, ["\u2003" * row.depth + first, *others, *cells], len(row.labels))
-    kept = table.rows[: len(grid.rows) if len(grid.rows) <= _TOGETHER else 1]
-    for cell in (cell for row in kept for cell in row.cells):
-        cell.paragraphs[0].paragraph_format.keep_with_next = True
+        texts = [first, *others, *cells]
+        _fill(made, texts, len(row.labels))
+        of_label = made.cells[0].paragraphs[0].paragraph_format
+        of_label.left_indent = Pt(8 * (row.depth + 1))
+        of_label.first_line_indent = Pt(-8)
+        n_lines += max(text.count("\n") + 1 for text in texts)
+    rows = [*table.rows]
+    _rule(rows[0], "top", 8)
+    _rule(rows[0], "bottom", 4)
+    _rule(rows[-1], "bottom", 8)
+    if n_lines > _TOGETHER:
+        rows = rows[:1]
+    for row in rows if has_note or len(rows) == 1 else rows[:-1]:
+        for cell in row.cells:
+            cell.paragraphs[0].paragraph_format.keep_with_next = True
     for column, width in zip(table.columns, widths, strict=True):
         column.width = Cm(_WIDTH * width / max(_CHARACTERS, sum(widths)))
         for cell in column.cells:
             cell.width = column.width
+
+
+def _rule(row: Any, side: str, eighths: int) -> None:
+    """Draws a rule above or below a row, in eighths of a point."""
+    from docx.oxml import OxmlElement
+    from docx.oxml.ns import qn
+
+    for cell in row.cells:
+        properties = cell._tc.get_or_add_tcPr()
+        borders = properties.find(qn("w:tcBorders"))
+        if borders is None:
+            borders = OxmlElement("w:tcBorders")
+            properties.append(borders)
+        edge = OxmlElement(f"w:{side}")
+        values = {"val": "single", "sz": str(eighths), "space": "0", "color": "000000"}
+        for name, value in values.items():
+            edge.set(qn(f"w:{name}"), value)
+        borders.append(edge)
 
 
 def _heading(label: str, facts: Any) -> str:
@@ -167,7 +254,7 @@ def _fill(row: Any, texts: list[str], n_labels: int) -> None:
     for i, (cell, text) in enumerate(zip(row.cells, texts, strict=True)):
         paragraph = cell.paragraphs[0]
         paragraph.style = _TABLE_TEXT
-        paragraph.add_run(visible_lines(text))
+        paragraph.add_run(tied(visible_lines(text)))
         if i >= n_labels:
             paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
 
