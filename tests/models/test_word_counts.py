@@ -4,14 +4,17 @@ import base64
 import gzip
 import math
 import random
+import re
 import zlib
+from pathlib import Path
 
 import pytest
 from ngram_training import arpa_text
-from pandas import DataFrame
+from pandas import DataFrame, read_csv
 from wordfreq import word_frequency
 
 import lmdiag
+from lmdiag.cli import main
 from lmdiag.models import LoadOptions, load
 from lmdiag.report.display import output_of
 from lmdiag.report.run_report import Report
@@ -346,3 +349,41 @@ def test_a_file_that_is_not_there_is_named():
     pytest.importorskip("kenlm", reason="kenlm is not installed")
     with pytest.raises(BadInput, match=r"nowhere\.arpa cannot be read"):
         load("ngram:nowhere.arpa")
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_a_trigram_model_of_natural_stories_runs_every_command(human, tmp_path, monkeypatch):
+    pytest.importorskip("kenlm", reason="kenlm is not installed")
+    times = human / "kuribayashi-2024/data/NS/all.txt.annotation.filtered.averaged_rt.csv"
+    words = read_csv(times, keep_default_na=False)
+    sentences = [
+        re.findall(r"[\w'’-]+|[^\w\s]", " ".join(sentence["word"]))
+        for _, sentence in words.groupby(["article", "sent_id"], sort=False)
+    ]
+    assert len(sentences) == 485
+    monkeypatch.chdir(tmp_path)
+    model = write(Path("stories.arpa"), arpa_text(sentences))
+    rows = ["item,number,region_1,region_2,region_3"]
+    rows += [
+        f"{i},{n},The,{s},barked." for i in (1, 2, 3) for n, s in (("a", "boy"), ("b", "boys"))
+    ]
+    Path("regions.csv").write_text("\n".join(rows), "utf-8")
+    Path("said.csv").write_text("item,context,response\n1,The old,man\n1,The old,boy\n2,A,dog\n")
+    Path("texts.txt").write_text("The old man — the boy.\n", "utf-8")
+    run = "results/ngram--stories.arpa/diagnostics-token"
+    of_sentences = "results/ngram--stories.arpa/regions-token"
+    fit = ["--text", "article", "--position", "zone", "--word", "word", "--response", "time"]
+    for command in (
+        ["run", "--data", "demo", "--model", model, "frequency:en", "--entropy"],
+        ["run", "regions.csv", "--model", model],
+        ["report", run, "--out", "report.html"],
+        ["items", run, "--out", "items.csv"],
+        ["compare", run, "results/frequency--en/diagnostics-token"],
+        ["analyse", of_sentences],
+        ["multiverse", "--data", "demo", "--tasks", "role88", "--model", model],
+        ["cloze", "said.csv", "--model", model],
+        ["surprisal", "texts.txt", "--model", model, "--entropy"],
+        ["fit", str(times), *fit, "--model", model],
+    ):
+        assert main(command) == 0, command
