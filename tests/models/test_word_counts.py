@@ -345,6 +345,12 @@ def test_a_compressed_file_that_expands_beyond_reason_is_refused(tmp_path):
         load(f"ngram:{path}")
 
 
+def test_models_without_a_language_or_a_file_are_refused():
+    for name, message in (("frequency:", "needs a language"), ("ngram:", "needs a file")):
+        with pytest.raises(BadInput, match=message):
+            load(name)
+
+
 def test_a_file_that_is_not_there_is_named():
     pytest.importorskip("kenlm", reason="kenlm is not installed")
     with pytest.raises(BadInput, match=r"nowhere\.arpa cannot be read"):

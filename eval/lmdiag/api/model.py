@@ -106,8 +106,9 @@ def load_model(model_id: str | Path, **options: Unpack[LoadKeywords]) -> Languag
     """Loads a masked, causal or encoder-decoder model.
 
     Args:
-        model_id: Hub id, local folder, or `demo:masked` / `demo:causal`; with `server`, the name of
-            the model there.
+        model_id: Hub id, local folder, or `demo:masked` / `demo:causal`; `frequency:en`, word
+            frequency in a language; `ngram:FILE`, an n-gram model; with `server`, the name of the
+            model there.
         options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat.
 
     Raises:

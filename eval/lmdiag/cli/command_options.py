@@ -281,8 +281,9 @@ class Models:
     """The options that name models."""
 
     model: tuple[str, ...] = ()
-    """one or several models: Hub ids, local folders, demo:masked, demo:causal; @FILE: those of a
-    file with one per line, and optionally its revision after a space; # begins a comment"""
+    """one or several models: Hub ids, local folders, demo:masked, demo:causal; frequency:en, word
+    frequency in a language; ngram:FILE, an n-gram model; @FILE: those of a file with one per line,
+    and optionally its revision after a space; # begins a comment"""
     revision: tuple[str, ...] = ()
     """branches, tags or commits of each model; a pattern, e.g. `'step*'`, stands for all that match
     it, in the order of their steps"""

@@ -53,8 +53,9 @@ def surprisal_command(
         file: text in UTF-8 with one sentence or text per line (- for standard input), or a table
             (csv, tsv, xlsx, JSON lines, Parquet) with them in a column text or sentence, or with a
             row per word in columns text, position and word
-        model: a Hub id, a local folder, demo:masked or demo:causal; given several times, of several
-            models, and the table begins with a column model
+        model: a Hub id, a local folder, frequency:en or another language, ngram:FILE, demo:masked
+            or demo:causal; given several times, of several models, and the table begins with a
+            column model
         out: files to write; their names must end in .csv, .tsv or .parquet (default: csv to
             standard output)
         columns: further columns: length in characters, log_frequency (log2 of the word's proportion
@@ -162,7 +163,8 @@ def fit_command(
         surprisal: columns of the table, or files, with surprisals that were made elsewhere: a table
             with a column surprisal and columns of the human table that tell its rows, or JSON, text
             -> sentences -> numbers (default: the column surprisal, if no model is asked)
-        model: models that are asked: Hub ids, local folders, demo:masked or demo:causal
+        model: models that are asked: Hub ids, local folders, frequency:en or another language,
+            ngram:FILE, demo:masked or demo:causal
         profile: published procedure; options below change it
         residuals: write a csv file with a row per model and word: surprisal, response, residual,
             delta

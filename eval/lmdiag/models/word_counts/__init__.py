@@ -21,6 +21,9 @@ def load_counts(model_id: str, options: LoadOptions) -> WordModel:
     if problem := refusal(Case(given=options.stored(), counts_words=True)):
         raise BadInput(f"model {model_id}: {problem}")
     family, _, source = model_id.partition(":")
+    if not source:
+        what = "a language, e.g. frequency:en" if family == "frequency" else "a file, ngram:FILE"
+        raise BadInput(f"model {model_id} needs {what}")
     if family == "frequency":
         from lmdiag.models.word_counts.frequency import FrequencyModel
 
