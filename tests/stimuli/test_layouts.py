@@ -476,6 +476,101 @@ PROPOSED = {
 """Layout -> the file, what `check` proposes."""
 
 
+NOT_STIMULI = {
+    "inferences": (
+        "premise,hypothesis,label\nA man sings.,A man hums.,neutral\nA dog ran.,It ran.,entailment",
+        "two texts that are compared (premise and hypothesis)"),
+    "similarity": (
+        "sentence1,sentence2,score\nA man plays it.,A man is playing it.,4.8\nDogs ran off.,It "
+        "rained today.,0.2\n", "two texts that are compared (sentence1 and sentence2)"),
+    "labels of each": (
+        "sentence1,label1,sentence2,label2\nA hen sat.,1,A hen sit.,0\nIt ran.,1,It runned.,0\n",
+        "each with a label (label1, label2): write a row for each text"),
+    "translation": (
+        "English,Deutsch\nThe hen sat here.,Die Henne sass hier.\nA dog ran.,Ein Hund lief fort.\n",
+        "a text and its translation (English and Deutsch): --columns sentence=English"),
+    "means": ("cond,mean,sd,n\na,3.1,.5,20\nb,2.2,.4,20\nc,1.7,.1,20\n", "results, as means"),
+    "models": ("formula,AIC,BIC\nrt ~ a + b,12.3,14.1\nrt ~ a + c,11.8,13.0\n", "results, as"),
+    "parts of several conditions": (
+        "boss_pl,boss_sg,noun,verb_sg,verb_pl\ncooks',cook's,hen,sat,sit\nmaids',maid's,dog,ran,run",
+        "boss_pl, boss_sg, verb_sg, verb_pl are parts of sentences of several conditions"),
+    "notes of any kind": (
+        "Satz,Notiz\nDie Henne sass hier.,We made this one up.\nEin Hund lief fort.,It is old.\n",
+        "--columns sentence=Satz is not enough: Notiz would not be read"),
+}  # fmt: skip
+"""What rows are of which no options make stimuli -> the file, what is said of it."""
+
+
+@pytest.mark.parametrize("case", NOT_STIMULI)
+def test_nothing_is_proposed_for_rows_that_are_no_stimuli(tmp_path, case):
+    text, said = NOT_STIMULI[case]
+    path = written(tmp_path, text)
+    found = lmdiag.check(path)
+    assert said in found.other
+    assert (found.proposals, found.error) == ((), "")
+    with pytest.raises(BadInput, match="no column of texts"):
+        stimuli.load(str(path))
+
+
+SCRIPTS = {
+    "Korean": [
+        "아이가 우유를 마신다",
+        "소가 풀을 먹는다.",
+        "어머니가 밥을 짓는다",
+        "말이 물을 마신다.",
+    ],
+    "Hindi": ["लड़का बाज़ार जाता है।", "माँ खाना बनाती है", "कुत्ता दूध पीता है।", "बहन किताब पढ़ती है"],
+    "Arabic": ["قرأ الولد الكتاب.", "هل شربت البنت الحليب؟", "كتب المعلم الدرس", "نام القط هنا"],
+    "Thai": ["แมวกินปลาในบ้าน", "เด็กอ่านหนังสือ", "ครูเขียนจดหมาย", "หมาวิ่งในสวน"],
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_sentences_of_scripts_without_capitals_are_proposed(script):
+    texts = SCRIPTS[script]
+    others = [text[::-1] if " " not in text else " ".join(text.split()[::-1]) for text in texts]
+    wide = {"item": ["1", "2", "3", "4"], "x": texts, "y": others}
+    assert [x.options.wide for x in lmdiag.check(wide).proposals] == [("x", "y")]
+    long = {"item": [*"11223344"], "cond": [*"abab"] * 2}
+    long["satz"] = [text for pair in zip(texts, others, strict=True) for text in pair]
+    assert [x.typed for x in lmdiag.check(long).proposals] == ["--columns sentence=satz"]
+
+
+def test_two_readings_that_work_are_both_proposed():
+    frame = {"item": ["1", "2"], "start": ["The key here", "The cat there"], "x": ["opens", "eats"]}
+    frame |= {"y": ["closes", "drops"], "end": ["a door.", "the fish."]}
+    found = lmdiag.check(frame)
+    assert [x.rows[0] for x in found.proposals] == [
+        "item 1: The key here | opens | closes | a door.",
+        "item 1, x: The key here [opens] a door.",
+    ]
+
+
+def test_contexts_and_words_beside_sentences_that_are_read_are_named():
+    table = {"item": [*"1122"], "cond": [*"abab"], "CW": ["bed", "bed", "bone", "bone"]}
+    table["Discourse"] = ["It was late now.", "It was early.", "The dog ate.", "The dog slept."]
+    table["sentence"] = ["He went to bed early."] * 2 + ["She had a bone here."] * 2
+    found = lmdiag.check(table)
+    command, row = found.others
+    assert command.endswith("--columns context=Discourse --critical CW")
+    assert row == "reads: item 1, a: It was late now. He went to [bed] early."
+    read = stimuli.load(table, columns="context=Discourse", critical="CW")
+    assert read.columns()["sentence"][0] == "It was late now. He went to bed early."
+
+
+def test_a_proposal_for_a_workbook_names_the_sheet_that_is_read(tmp_path):
+    path = tmp_path / "own.xlsx"
+    rows = pd.DataFrame(
+        {"item": [1, 2], "x": ["A hen sat.", "It ran off."], "y": ["A hen sit.", "It run off."]}
+    )
+    with pd.ExcelWriter(path) as book:
+        rows.to_excel(book, sheet_name="stimuli", index=False)
+        rows.to_excel(book, sheet_name="fillers", index=False)
+    found = lmdiag.check(path)
+    assert found.proposals
+    assert "sheet       stimuli" in str(found)
+
+
 def of_items(texts, *names):
     """A table with two rows per item, as "昨日" and "今日", and its texts."""
     rows = ([f"{n}", when, *text] for n, text in enumerate(texts) for when in ("昨日", "今日"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,7 @@ from lmdiag import stimuli
 from lmdiag.options import taken, with_fields
 from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.dataset import find
-from lmdiag.stimuli.proposing.proposals import UnknownLayout
+from lmdiag.stimuli.proposing.proposals import UnknownLayout, readings_with_contexts
 from lmdiag.stimuli.values.critical_words import column_and_start
 from lmdiag.stimuli.values.layouts import as_typed
 from lmdiag.stimuli.values.names import is_named
@@ -305,7 +305,15 @@ def _read(
     except UnknownLayout as unknown:
         return _of_unknown(found, source, unknown, table)
     tokens = tuple(_split_lines(rows, model)) if model else ()
-    return replace(_of_stimuli(found, source, rows), tokens=tokens)
+    found = replace(_of_stimuli(found, source, rows), tokens=tokens)
+    if found.command != "run" or rows.form != "sentences" or rows.regions or not source:
+        return found
+
+    def read(further: TableOptions) -> Stimuli:
+        options = found.options.with_further(further).stored()
+        return stimuli.load(table, found.task, allow_duplicates=allow_duplicates, **options)
+
+    return replace(found, others=(*found.others, *_after_contexts(found, source, read)))
 
 
 def _only_task(table: Any) -> str:
@@ -355,7 +363,7 @@ def _of_stimuli(found: TableCheck, source: Table | None, rows: Stimuli) -> Table
     beside = columns if source is None else source.columns
     other = None
     if not is_cloze and not rows.compared:
-        other = _words_beside(rows, beside) or responses_beside_texts(beside)
+        other = _beside_sentences(rows, beside) or responses_beside_texts(beside)
     found = replace(
         found,
         command="cloze" if is_cloze else "run",
@@ -383,15 +391,32 @@ def _of_stimuli(found: TableCheck, source: Table | None, rows: Stimuli) -> Table
     return _with_problems(replace(found, columns=_columns(found, source, uses)))
 
 
-def _words_beside(rows: Stimuli, columns: Mapping[str, Sequence[Any]]) -> OtherRows | None:
+def _beside_sentences(rows: Stimuli, columns: Mapping[str, Sequence[Any]]) -> OtherRows | None:
     """The words or responses of people that a table with a column of sentences may have, too."""
-    from lmdiag.stimuli.proposing.other_rows import responses, words_of_texts
+    from lmdiag.stimuli.proposing.other_rows import (
+        responses,
+        responses_beside_texts,
+        words_of_texts,
+    )
     from lmdiag.stimuli.values.layouts import TableLayout
 
     if rows.form != "sentences" or rows.regions:
         return None
     layout = TableLayout({name: x for name, x in columns.items() if name not in ROW_NAMES})
-    return words_of_texts(layout) or responses(layout)
+    return words_of_texts(layout) or responses_beside_texts(columns) or responses(layout)
+
+
+def _after_contexts(
+    found: TableCheck, source: Table, read: Callable[[TableOptions], Stimuli]
+) -> Iterator[str]:
+    """Yields a command that reads contexts before sentences, or words after them, and its row."""
+    columns = {name: x for name, x in source.columns.items() if name not in ROW_NAMES}
+    readings = readings_with_contexts(columns, read)
+    proposals = filter(None, (_proposal(found, reading, ()) for reading in readings))
+    for proposal in islice(proposals, 1):
+        command = f"lmdiag run {shlex.quote(found.file)} --model M {proposal.typed}"
+        yield f"or: {command}"
+        yield f"reads: {proposal.rows[0]}"
 
 
 def _of_unknown(

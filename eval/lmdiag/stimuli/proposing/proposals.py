@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.stimuli.proposing.other_rows import other_rows
 from lmdiag.stimuli.proposing.rows_of_texts import not_stimuli, rows_of_texts
-from lmdiag.stimuli.proposing.shapes import candidates
+from lmdiag.stimuli.proposing.shapes import candidates, texts_after_contexts
 from lmdiag.stimuli.proposing.text_columns import SAMPLE, TextColumns
 from lmdiag.stimuli.reading.forms import form_of
 from lmdiag.stimuli.values.kinds import values_of
@@ -131,6 +132,21 @@ class UnknownLayout(BadInput):
             remedy = f"--columns sentence_good={good} sentence_bad={bad}, or the other way round"
             needs = f"{good} and {bad} are two texts in a row: say which is good: {remedy}"
         return f"{self.table.name}: no {self.lacks}; found: {names:.800}; {needs:.400}; {hint:.900}"
+
+
+def readings_with_contexts(
+    columns: Mapping[str, Sequence[Any]], read: Callable[[TableOptions], Stimuli]
+) -> Iterator[Reading]:
+    """Yields what options read of a table with sentences, beside which contexts or words stand.
+
+    Args:
+        columns: of the file, one of which has sentences that are read by themselves.
+        read: returns the rows with further options.
+    """
+    layout = TextColumns(columns)
+    for options in () if not_stimuli(layout) else texts_after_contexts(layout):
+        with suppress(BadInput):
+            yield Reading(options, read(options))
 
 
 def _own_names(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:

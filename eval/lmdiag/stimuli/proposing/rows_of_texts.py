@@ -58,6 +58,10 @@ def _compared_texts(layout: TextColumns) -> OtherRows | None:
     both = " and ".join(texts)
     levels = {folded(x) for v in layout.values.values() for x in v.levels[:3]}
     is_named = any(_SIMILARITIES(folded(x)) for x in layout.values if x not in texts)
+    is_named |= any(
+        folded(name) in ("score", "gold", "goldscore", "label") and values.are_amounts
+        for name, values in layout.values.items()
+    )
     plain = {*map(folded, texts)}
     is_compared = is_named or plain == {"premise", "hypothesis"} or len(levels & _INFERENCES) > 1
     is_pair = bool(layout.pair) and are_judged(layout.pair)
@@ -83,8 +87,10 @@ def rows_of_texts(
         problems: options that do not read the table -> why.
     """
     texts = layout.sentences
-    if not texts or layout.gapped == "sentence":  # for which there is an error
+    if not (texts or has_many_alternatives(layout)):
         return None
+    if layout.gapped == "sentence" and not layout.values["sentence"].are_underscored:
+        return None  # there is an error for it
     what, remedy = next(_shapes(layout), ("", ""))
     if not what:
         named = f"({', '.join(texts)})" if len(texts) < 7 else ""
@@ -108,7 +114,7 @@ def _shapes(layout: TextColumns) -> Iterator[tuple[str, str]]:
         both = f"{', '.join(texts)} and {', '.join(layout.words)}"
         what = f"{both} are several contexts and targets in a row"
         yield what, "write a row for each context and its target"
-    if labels := labels_of_each(layout, texts):
+    if len(texts) > 1 and (labels := labels_of_each(layout, texts)):
         both = f"texts in a row ({', '.join(texts)}), each with a label ({', '.join(labels)})"
         yield f"{len(texts)} {both}", "write a row for each text and its label"
     if layout.gapped:

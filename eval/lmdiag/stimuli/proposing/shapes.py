@@ -57,7 +57,8 @@ def _item(layout: TextColumns) -> dict[str, str]:
 
 def words_in_gaps(layout: TextColumns) -> Iterator[TableOptions]:
     """Yields the words at the gap of a text."""
-    if layout.words and not layout.stands_in(layout.words[0], layout.gapped):
+    words = layout.words
+    if len(words) > 1 or (words and not layout.stands_in(words[0], layout.gapped)):
         options = _of_words(layout, {**_item(layout), "sentence": layout.gapped})
         gap = "_" if layout.values[layout.gapped].are_underscored else ""
         yield replace(options, gap=gap)
@@ -92,15 +93,17 @@ def parts_of_sentences(layout: TextColumns) -> Iterator[TableOptions]:
     """Yields columns as the regions of sentences, or as alternatives between two parts of them."""
     parts = _parts(layout)
     places = _alternatives(layout) if parts else []
-    between = _between(layout, parts, places)
-    if between:
-        yield between
+    yield from filter(None, [_between(layout, parts, places)])
     if any(name_conditions(*pair) for place in places for pair in combinations(place, 2)):
         return
     regions = parts or _numbered(layout)
     if regions:
         columns = named_options(_item(layout))
         yield TableOptions(columns=(*columns, f"region={regions[0]}..{regions[-1]}"))
+    inner = parts[1:-1]
+    are_words = all(layout.kinds[name] == "word" for name in inner)
+    if len(inner) > 1 and are_words and not places:  # words of conditions, or that follow others
+        yield from filter(None, [_between(layout, parts, [inner])])
 
 
 def _parts(layout: TextColumns) -> list[str]:
@@ -301,7 +304,10 @@ def sentences(layout: TextColumns, names: Sequence[str]) -> Iterator[TableOption
     if pair and are_judged(pair):
         columns = {**_item(layout), **dict(zip(PAIR, pair, strict=True))}
         yield TableOptions(columns=named_options(columns))
-    if len(related) == 1:
+    if apart := _whole_parts(layout, names):
+        joined = f"sentence={apart[0]}..{apart[-1]}"
+        yield TableOptions(columns=(*named_options(_item(layout)), joined))
+    elif len(related) == 1:
         is_alone = related != ["sentence"] or "context" not in layout.values
         columns = {**_item(layout), "sentence": related[0]}
         chosen = named_options(columns) if is_alone else ("sentence=sentence",)
@@ -309,6 +315,15 @@ def sentences(layout: TextColumns, names: Sequence[str]) -> Iterator[TableOption
     elif not labels_of_each(layout, related):
         wide = _wide(layout, related, _item(layout))
         yield replace(wide, critical=critical, filter=_filter(layout, related, critical))
+
+
+def _whole_parts(layout: TextColumns, names: Sequence[str]) -> list[str]:
+    """The columns of texts that differ in the numbers of their names, and go on with each other."""
+    for family in layout.numbered_words():
+        is_all = {*names} == {*family}
+        if is_all and not any(layout.are_related(*pair) for pair in combinations(family, 2)):
+            return family
+    return []
 
 
 def have_words_each(layout: TextColumns, contexts: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from statistics import median
 
 from lmdiag.stimuli.values.critical_words import critical_options, may_be_critical, word_spans
 from lmdiag.stimuli.values.kinds import FEW_ROWS, MOST_LABELS, RELATED, overlap, words_of
-from lmdiag.stimuli.values.layouts import TableLayout
+from lmdiag.stimuli.values.layouts import TableLayout, names_rows
 from lmdiag.stimuli.values.marks import is_ended
 from lmdiag.stimuli.values.names import (
     NAMES,
@@ -36,8 +36,8 @@ class TextColumns(TableLayout):
 
     @cached_property
     def sentences(self) -> list[str]:
-        """The columns of texts of several words, in a quarter of the rows at least."""
-        texts = self.of_kind("text")
+        """The columns of several texts of several words, in a quarter of the rows at least."""
+        texts = self.of_kind("text") if self.n_rows < 3 else self.texts_of_rows
         long = [x for x in texts if x == "sentence" or not self.values[x].are_short]
         if not long:
             has_readers = bool(named("reader", self.values))  # whose answers may be short
@@ -95,6 +95,7 @@ class TextColumns(TableLayout):
         if begin:
             return begin
         words = [x for x in words if not (self._is_condition(x) or _names_verdicts(x))]
+        words = [x for x in words if not (names_rows(x) and self.values[x].are_numbered)]
         plain = [x for x in self.of_kind("word") if x in words]
         plain = plain or [x for x in self.of_kind("label", "text") if x in words]
         text = self.gapped or next(iter(self.contexts), "")
@@ -143,10 +144,15 @@ class TextColumns(TableLayout):
         inside = [y for x, y in pairs if word_spans(y, x)]
         return 2 * sum(not whole or is_ended(text) for text in inside) > len(pairs)
 
-    def shared_words(self, first: str, second: str) -> float:
-        """Returns the share of words that the texts of two columns share in a row; a median."""
-        texts = [map(words_of, self.texts(name, SAMPLE)) for name in (first, second)]
-        shares = [overlap(a, b) for a, b in zip(*texts, strict=True) if a and b]
+    def shared_words(self, first: str, second: str, *, shift: int = 0) -> float:
+        """Returns the share of words that texts of two columns have in common; a median.
+
+        They are of one row, or of two that are some rows apart (`shift`).
+        """
+        words, others = ([*map(words_of, self.texts(x, SAMPLE))] for x in (first, second))
+        start = shift % max(1, len(others))
+        others = others[start:] + others[:start]
+        shares = [overlap(a, b) for a, b in zip(words, others, strict=True) if a and b]
         return median(shares) if shares else 0.0
 
     def related(self, names: Sequence[str]) -> list[str]:
@@ -168,10 +174,16 @@ class TextColumns(TableLayout):
         firsts = [x for x in sentences if x in names] or names
         firsts = [x for x in firsts if 2 * self.values[x].n_filled > self.n_rows] or firsts
         found = [
-            [x for x in names if x == first or self.shared_words(first, x) >= RELATED]
+            [x for x in names if x == first or self.are_related(first, x)]
             for first in firsts[:_FIRST_COLUMNS]
         ]
         return max(found, key=len, default=[])
+
+    def are_related(self, first: str, second: str) -> bool:
+        """Returns whether texts of two columns share words in a row, more than in two rows."""
+        within = self.shared_words(first, second)
+        across = self.shared_words(first, second, shift=self.n_rows // 2)
+        return within >= RELATED and (within > across or self.n_rows < 2)
 
     def critical_word(self, texts: Sequence[str]) -> str:
         """Returns the column that has the critical word of all texts, or its position; "" if none.

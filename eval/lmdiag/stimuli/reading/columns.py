@@ -101,6 +101,7 @@ def name_columns(
             sources |= _claimed(table, name, columns)
     unfit = [x for x in table.columns if x in claims and x not in fitting.claims.get(x, ())]
     shown_unfit = [] if copies else [name for name in unfit if name != "id"]
+    notes += fitting.words_as_texts()
     renamed: dict[str, Series] = {}
     for column, values in table.rows.items():
         names = [name for name, source in sources.items() if source == column]
@@ -215,6 +216,14 @@ class _Fitting:
 
     def _column(self, name: str) -> str:
         return self.chosen.get(name) or next(iter(self.claimed.get(name, ())), "")
+
+    def words_as_texts(self) -> Iterator[str]:
+        """Yields a line on a column of a known name that has single words, and is read as texts."""
+        for name, columns in self.claims.items():
+            is_text = name == "sentence" and len(columns) == 1
+            if is_text and self.kind(columns[0]) == "word":
+                example = shortened(self.values(columns[0]).levels[0], 40)
+                yield f"warning: {columns[0]} has single words, as {example!r}, read as sentences"
 
     def check_chosen(self, name: str, column: str) -> Iterator[str]:
         """Yields a line on a column that the user named whose values are of another kind.

@@ -46,6 +46,7 @@ _FILE = re.compile(
     re.IGNORECASE,
 ).fullmatch
 _LETTER = re.compile(r"[^\W\d_]").search
+_DIGIT = re.compile(r"\d").search
 _GAPS = re.compile(GAP, re.IGNORECASE).findall
 _UNDERSCORES = re.compile(SINGLE_GAP).findall
 _JOINED_PARTS = re.compile(r"[^\W_]_[^\W_]").search  # filler_1, a name in an experiment
@@ -118,6 +119,11 @@ class Distinct:
     def are_identifiers(self) -> bool:
         """Whether most values are names as filler_1."""
         return 2 * sum(bool(_JOINED_PARTS(level)) for level in self.sample) > len(self.sample)
+
+    @cached_property
+    def are_numbered(self) -> bool:
+        """Whether most values have a digit, as names and numbers of items."""
+        return 2 * sum(bool(_DIGIT(level)) for level in self.sample) > len(self.sample)
 
     @property
     def mean_words(self) -> float:

@@ -27,6 +27,11 @@ _LONG = 5  # words of a text that does not name an item
 _NUMBERS_ROWS = re.compile(r"(id|nr|no|num|number|item|code)\Z").search
 
 
+def names_rows(column: str) -> bool:
+    """Returns whether the name of a column says that it numbers or names something."""
+    return bool(_NUMBERS_ROWS(folded(column)))
+
+
 class TableLayout:
     """The columns of a table by what their values are.
 
@@ -80,7 +85,7 @@ class TableLayout:
     def _may_name_items(self, name: str) -> bool:
         """Whether a column that each participant has once has items, and no conditions or texts."""
         values = self.values[name]
-        is_id = bool(_NUMBERS_ROWS(folded(name))) or not is_named(self.participants[0], "reader")
+        is_id = names_rows(name) or not is_named(self.participants[0], "reader")
         is_long = values.are_texts and values.mean_words >= _LONG
         is_place = any(is_named(name, role) for role in ("position", "text", "word", "list"))
         return not (is_long or is_place) and (is_id or len(values.levels) > MOST_LABELS)

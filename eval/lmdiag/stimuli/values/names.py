@@ -44,6 +44,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "context", "sentencecontext", "preamble", "stem", "frame", "sentenceframe", "prompt",
         "fragment", "sentencefragment", "beginning", "sentencebeginning", "sentencestem",
         "sentencepreamble", "premise", "prime", "left",
+        "discourse", "scenario", "background", "vignette", "leadin", "contextsentence",
         "leftcontext", "pretarget", "prefix",
     ),
     "right_context": (
@@ -133,7 +134,7 @@ _SENTENCES = ("sentence", "sent", "sentences", "s")
 # parts of folded names of columns of whole sentences
 _SENTENCE = re.compile(r"sentence|sent\b|satz|stimul|phrase|oracion|text").search
 # parts of folded names of columns of critical words, and of their positions
-_CRITICAL = re.compile(r"crit|verb|disambig|target|wordpos|posit").search
+_CRITICAL = re.compile(r"crit|verb|disambig|target|wordpos|posit|^cw$").search
 _CRITICAL_POSITION = re.compile(
     r"(crit|verb|disambig|target).*(pos|ind|idx|word|num|nr)|wordpos|posit|crit(ical)?$"
 ).search
