@@ -166,6 +166,19 @@ def test_frequency_stands_after_all_models_in_grey_however_they_were_asked(tmp_p
         assert [*output_of(compared).warnings] == []
 
 
+def test_unknown_words_are_named_also_in_a_run_that_is_resumed_or_read_back(tmp_path):
+    data = tmp_path / "rows.csv"
+    data.write_text("item,cond,region_1,region_2\n1,a,The zqx,sings.\n1,b,The zqy,sing.\n", "utf-8")
+    how = {"output": tmp_path, "quiet": True}
+    line = "model frequency:en: 2 words are not in wordfreq, and counted as 1e-09 ('zqx', 'zqy')"
+    run = lmdiag.run("frequency:en", data, **how)
+    assert run.results.model_warnings == [line]
+    assert lmdiag.run("frequency:en", data, region="region_2", **how).results.warnings[0] == line
+    model = load("frequency:en")
+    model.encode(Sentence("The zqx sings."))  # whoever answers: a journal, or another process
+    assert "('zqx')" in model.warning
+
+
 def test_frequency_adds_nothing_to_a_baseline_that_has_it():
     text = "the robin sings while one small dog sleeps beneath that tree and nobody cares"
     words = text.split()

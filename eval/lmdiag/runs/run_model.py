@@ -203,7 +203,8 @@ def _read_back(directory: results.RunDirectory, inputs: Inputs, warning: str | N
     finished = results.read_results(directory.path)
     if inputs.design not in (finished.design, FOUND_DESIGN):  # the report is written anew
         (directory.path / results.REPORT).unlink(missing_ok=True)
-        finished = inputs.record(finished, warning)
+        stored = next(iter(finished.model_warnings), None)  # what a model says when it is asked
+        finished = inputs.record(finished, warning or stored)
         directory.finish(finished)
     return Run(directory.path, finished, dict(inputs.stimuli))
 
