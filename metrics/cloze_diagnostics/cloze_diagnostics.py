@@ -12,8 +12,8 @@ try:  # `evaluate` would otherwise advise to install the package `lmdiag`, anoth
     from lmdiag import diagnostics
     from lmdiag.asking.protocol import Protocol, checked_ranks, checked_threshold
     from lmdiag.measures import folds_for
-    from lmdiag.results.evaluation import beyond_lists
     from lmdiag.results.evaluation import evaluate as figures
+    from lmdiag.results.evaluation import too_short_lists
     from lmdiag.results.predictions import normalised, of_records
     from lmdiag.stimuli import Stimuli
     from lmdiag.stimuli.reading.conversion import converted
@@ -131,7 +131,7 @@ class ClozeDiagnostics(evaluate.Metric):
         columns = _columns(rows, self.config_name)
         given = _objects(predictions, "prediction")
         run, notes = normalised(of_records(_records(given, columns["id"])), "predictions")
-        notes += [f"not computed: {line}" for line in beyond_lists(columns, run, protocol.k)]
+        notes += [f"not computed: {line}" for line in too_short_lists(columns, run, protocol.k)]
         for line in notes:
             warnings.warn(line, stacklevel=2)
         is_own = diagnostics.get(self.config_name).missing_columns(columns)

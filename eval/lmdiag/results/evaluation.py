@@ -269,7 +269,7 @@ def _not_computed(
     suites = scores.get("prediction_accuracy")
     n_left_out = len(suites.left_out) if suites else 0
     n_items = n_left_out + len(suites.items) if suites else 0
-    too_short = _too_short_lists(stimuli.columns(), predictions, protocol.k) if has_words else []
+    too_short = too_short_lists(stimuli.columns(), predictions, protocol.k) if has_words else []
     reasons = {
         "all measures of probabilities: the predictions have no log_prob": (
             "log_prob" in lacks and "n_tokens" in lacks
@@ -301,7 +301,7 @@ def _not_computed(
     return [line for line, applies in reasons.items() if applies]
 
 
-def _too_short_lists(rows: Columns, predictions: Predictions, k: Sequence[int]) -> list[str]:
+def too_short_lists(rows: Columns, predictions: Predictions, k: Sequence[int]) -> list[str]:
     """Returns a line for the accuracy@k that the lists of top words are too short for, if any."""
     given = [(predictions.top_words[row], row) for row in measures.with_expected(rows)]
     lengths = [(len(words), row) for words, row in given if words is not None]
