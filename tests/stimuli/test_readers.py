@@ -927,3 +927,19 @@ def test_the_fewest_columns_that_name_items_are_given_where_numbers_begin_anew()
     renamed = without.rename(columns={"item": "sent_id"})
     (line,) = design_of(stimuli.load(renamed)).warnings
     assert line.endswith("give --item pattern construction sent_id (8 items)")
+
+
+def test_what_columns_are_is_judged_on_all_rows_of_a_sample():
+    rows = [
+        {"item": str(n), "cond": cond, "half": "xy"[(n + (cond == "b")) % 2], "n": str(n % 3),
+         "sentence": f"The dog {n} was {cond} in room {n}."}
+        for n in range(20)
+        for cond in "ab"
+    ]  # fmt: skip
+    rows += [{**rows[0], "half": "y"}, {**rows[1], "half": "x"}, {**rows[2], "half": "x"}]
+    rows += [{**row, "half": "z"} for row in rows[:6]]
+    whole = design_of(stimuli.load(rows))
+    found = design_of(stimuli.load(rows, limit=2))
+    assert ([*whole.levels], whole.n_items) == (["cond"], 20)
+    assert ([*found.levels], found.n_items) == (["cond"], 1)
+    assert (found.others, found.warnings) == (whole.others, whole.warnings)

@@ -208,11 +208,11 @@ MISTAKES_IN_MEMORY = [
     ({"region_1": ["A"], "regions": ["A"]}, "the column regions is made of the regions"),
     # pairs
     ([PAIR, PAIR | {"sentence_bad": ""}], "row 2: the column sentence_bad is empty"),
-    ([PAIR | {"sentence_good": None}], "the column sentence_good is missing or not"),
+    ([PAIR | {"sentence_good": None}], "the column sentence_good is empty in 1 of"),
     ([PAIR | {"sentence": "A."}], "sentence is made of sentence_good and sentence_bad"),
     ([PAIR | {"id": "x", "n": n} for n in (1, 2)], "row 2: the column id has 'x-good' again, firs"),
     ([{"sentence_good": "A."}], "; every pair needs both"),
-    ([{"sen": "A.", "wrong_sen": "B."}, {"sen": "A."}], "row 2: the column wrong_sen is miss"),
+    ([{"sen": "A.", "wrong_sen": "B."}, {"sen": "A."}], "row 2: the column wrong_sen is empty"),
     ([{"sen": "A."}], "every row needs context and target"),  # alone, it may be anything
 ]  # fmt: skip
 

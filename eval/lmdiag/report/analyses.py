@@ -85,13 +85,15 @@ def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> li
     problems = []
     stored = runs[0].results.design if runs else FOUND_DESIGN
     options_of_all = replace(stored, **options.stored())
-    arguments = options_of_all.given()
     for task in dict.fromkeys(task for run in runs for task in run.stimuli):
         having = [run for run in runs if task in run.stimuli]
         rows = having[0].stimuli[task]
         section = Section("conditions")
         found = design_of(rows, options_of_all)
         warnings = [visible(f"warning: {line}") for line in (found.warnings if found else ())]
+        arguments = options_of_all.given()
+        if rows.whole is not None and found and found.levels:
+            arguments["conditions"] = tuple(found.levels)  # of a sample, those of all rows
         items = item_columns(options_of_all, rows.columns())
         has_items = all(any(rows.columns().get(name, ())) for name in items)
         if has_items and task not in diagnostics.built_in() and rows.form != "cloze":
@@ -99,7 +101,7 @@ def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> li
                 section = _design(having, task, dict(arguments))
             except BadInput as error:
                 problems.append(error)
-                if arguments or warnings:
+                if options_of_all.given() or warnings:
                     section = section._replace(remarks=[f"conditions: {error}"])
         if remarks := [*section.remarks, *warnings]:
             title = f"{visible(task)}: {section.title}"

@@ -171,13 +171,15 @@ def _stimuli(
     """The checked rows of a table, or some of them."""
     columns = checked(table, task)
     index = table.rows.index
+    whole = None
     if chosen.limit is not None and chosen.limit < len(table):
         by_item = task not in diagnostics.built_in() and any(columns["item"])
         diagnostic = diagnostics.get(task, table.form)
+        whole = Stimuli(task, columns, source, commit, table.form, index, table.notes)
         kept = sample(columns, chosen.limit, chosen.seed, diagnostic, by_item=by_item)
         columns = {name: [values[row] for row in kept] for name, values in columns.items()}
         index = index[kept]
-    return Stimuli(task, columns, source, commit, table.form, index, table.notes)
+    return Stimuli(task, columns, source, commit, table.form, index, table.notes, whole=whole)
 
 
 def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str]]:

@@ -44,6 +44,7 @@ class Stimuli:
             for rows that were made.
         notes: how a user's own table was read, a line for each step that changed it.
         perturbed: the same rows in other settings, made by `lmdiag.stimuli.perturbations.perturb`.
+        whole: of a sample, all rows of the task, whose design it has; None for all rows.
     """
 
     task: str
@@ -54,6 +55,7 @@ class Stimuli:
     index: MultiIndex | None = field(default=None, compare=False, repr=False)
     notes: tuple[str, ...] = ()
     perturbed: dict[Any, Stimuli] = field(default_factory=dict, compare=False, repr=False)
+    whole: Stimuli | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Checks new columns; `BadInput` if one mixes types or is not Unicode."""

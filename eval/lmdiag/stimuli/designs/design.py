@@ -97,9 +97,14 @@ def check_columns(stimuli: Mapping[str, Stimuli], design: DesignOptions) -> None
 
 
 def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design | None:
-    """Returns the design of a user's own rows; None for a diagnostic's items and for suites."""
+    """Returns the design of a user's own rows; None for a diagnostic's items and for suites.
+
+    What the columns of a sample are is judged on all rows.
+    """
     from pandas import DataFrame, Series
 
+    if stimuli.whole is not None:
+        return _of_sample(stimuli, stimuli.whole, options)
     if stimuli.task in diagnostics.built_in() or stimuli.form not in _FORMS:
         return None
     columns = stimuli.columns()
@@ -163,6 +168,20 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         rows=first_rows(stimuli, uses.levels, table["item"].tolist()),
         comparing=design.comparing(),
     )
+
+
+def _of_sample(sample: Stimuli, whole: Stimuli, options: DesignOptions) -> Design | None:
+    """The design of a sample, with the conditions of all rows."""
+    found = design_of(whole, options)
+    if found is None:
+        return None
+    conditions = tuple(found.levels) or options.conditions
+    design = design_of(replace(sample, whole=None), replace(options, conditions=conditions))
+    if design is None:
+        return None
+    if not found.levels:
+        design = replace(design, levels={}, cells={}, n_complete=0)
+    return replace(design, others=found.others, warnings=found.warnings, comparing=found.comparing)
 
 
 def _further_texts(stimuli: Stimuli, others: Iterable[str]) -> Iterator[str]:
