@@ -6,6 +6,7 @@ have no gain, predicts nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -116,7 +117,9 @@ def _sentences_of_one(predictor: str, baseline: str, response: str, gain: _Gain)
         what += f" of {gain.test.subject}"
     if gain.predicts:
         what = f"{capital(what)} predicts {response} beyond {baseline}"
-        yield f"{what}: {gain.test_text}."
+        slope = gain.fit.per_bit
+        per_bit = "" if math.isnan(slope) else f"; {numbers.decimals(slope)} {response} per bit"
+        yield f"{what}: {gain.test_text}{per_bit}."
     elif gain.is_lost:
         rejects = f"{gain.test_text} on all words"
         yield (

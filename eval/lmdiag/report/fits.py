@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from math import isnan
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ _NAMES = {"name": "series", "ci_low": "low", "ci_high": "high"}
 
 _INTERVALS = " Lines are 95% intervals."
 
+_MOST_DECIMALS = 7
+
 _LEAST = 10
 _FEW = 500
 """Rows of a bin of surprisals that is drawn; rows up to which every one is drawn."""
@@ -39,51 +41,55 @@ _FEW = 500
 
 
 def fit_grid(fit: HumanFit) -> Grid:
-    """Returns a row of texts per model; the heading of each p names its test."""
+    """Returns a row of texts per model, its slope first; the heading of each p names its test."""
     rows = []
     how = fit.table.procedure
     held_out = "held-out " if how.folds else ""
     unit = "row" if fit.is_mixed else "word"
+    per_bit = f"{visible(names_in(sides(fit.full)[0])[0])} per bit"
     for model in fit.models:
-        gain = decimals(model.per_word, 5) + (", no gain" if model.per_word < 0 else "")
+        gain = _four(model.per_word) + (", no gain" if model.per_word < 0 else "")
         df = ", ".join(map(str, model.df))
         cells = {
             "n": f"{model.n:,}",
-            f"{held_out}delta log-lik.": decimals(model.delta_log_likelihood, 3),
-            f"{held_out}per {unit}": gain,
-            "95% interval": _interval(model, 5) if how.folds else "",
-            _STATISTICS[model.test]: f"{decimals(model.statistic, 3)} ({df})",
+            per_bit: _four(model.per_bit),
+            _STATISTICS[model.test]: f"{_four(model.statistic)} ({df})",
             f"p ({_TESTS[model.test]})": p_value(model.p),
             f"p ({how.published_test})": p_value(model.published_p) if how.published_test else "",
+            f"{held_out}delta log-lik.": _four(model.delta_log_likelihood),
+            f"{held_out}per {unit}": gain,
+            "95% interval": _interval(model, model.per_word) if how.folds else "",
             "AIC": decimals(model.aic),
             "baseline AIC": decimals(model.baseline_aic),
-            "mean surprisal": decimals(model.mean_surprisal, 3),
-            "per bit": UNDEFINED if isnan(model.per_bit) else f"{model.per_bit:.4g}",
+            "mean surprisal": _four(model.mean_surprisal),
         }
-        texts = {name: text.replace("-", "−") for name, text in cells.items() if text}
+        texts = {name: text for name, text in cells.items() if text}
         rows.append(((model.name,), texts))
     caption = f"{visible(sides(fit.full)[0])}: predictive power of {' and '.join(how.predictors)}"
-    return text_grid(caption, ("model",), rows)
+    facts = [name for _, texts in rows for name in texts if name != per_bit]
+    return text_grid(caption, ("model",), rows, facts)
 
 
 def coefficient_grid(fit: HumanFit) -> Grid:
     """Returns a row of texts per model and coefficient of its full model, in sample."""
     rows = [
         ((model.name, term.Index), {
-            "estimate": decimals(term.estimate, 4), "95% interval": _interval(term, 4),
-            "SE": decimals(term.se, 4), "df": decimals(term.df, 1).removesuffix(".0"),
-            "t": decimals(term.t, 3), "p (t test)": p_value(term.p),
+            "estimate": _four(term.estimate), "95% interval": _interval(term, term.estimate),
+            "SE": _four(term.se), "df": decimals(term.df, 1).removesuffix(".0"),
+            "t": decimals(term.t), "p (t test)": p_value(term.p),
         })
         for model in _distinct_models(fit) for term in model.terms.itertuples()
     ]  # fmt: skip
-    return text_grid("Coefficients of the full model", ("model", "term"), rows)
+    facts = ("95% interval", "SE", "df", "t", "p (t test)")
+    return text_grid("Coefficients of the full model", ("model", "term"), rows, facts)
 
 
 def _comparison_grid(fit: HumanFit) -> Grid:
     """A row of texts per pair of models that are compared."""
     rows = [
         ((difference_title(pair.base_model, pair.new_model),), {
-            "difference": decimals(pair.difference, 5), "95% interval": _interval(pair, 5),
+            "difference": _four(pair.difference),
+            "95% interval": _interval(pair, pair.difference),
             "p (sign-flip test)": p_value(pair.p), "adjusted": p_value(pair.p_adjusted),
         })
         for pair in fit.comparisons.itertuples()
@@ -94,16 +100,42 @@ def _comparison_grid(fit: HumanFit) -> Grid:
 
 
 def _left_out_grid(fit: HumanFit) -> Grid:
-    """How many rows were left out for each reason, by source, and how many were fitted."""
+    """How many rows were fitted by source, and for which reason others were not.
+
+    The numbers of a column are of rows, and add up to those of the table.
+    """
     models = {visible(name): model for name, model in _by_source(fit).items()}
+    n_rows = len(fit.table.frame)
     reasons = dict.fromkeys(reason for model in fit.models for reason in model.left_out)
-    rows = [
-        ((reason,), {name: f"{fit.left_out.get(reason, 0):,}" for name, fit in models.items()})
+    counts = {
+        reason: {name: of.left_out.get(reason, 0) for name, of in models.items()}
         for reason in reasons
+    }
+    fitted = {name: model.n for name, model in models.items()}
+    averaged = {
+        name: n_rows - n - sum(models[name].left_out.values()) for name, n in fitted.items()
+    }
+    if any(averaged.values()):
+        counts["averaged into another row of the word"] = averaged
+    counts["fitted"] = fitted
+    counts["rows of the table"] = dict.fromkeys(models, n_rows)
+    rows = [
+        ((reason,), {name: f"{n:,}" for name, n in of.items()}) for reason, of in counts.items()
     ]
-    fitted = {name: f"{model.n:,}" for name, model in models.items()}
-    rows.append((("rows that were fitted",), fitted))
     return text_grid("Rows left out", ("reason",), rows, models)
+
+
+def _four(value: float, like: float = math.nan) -> str:
+    """A number with four significant digits, or with as many decimals as another one has.
+
+    >>> _four(304.3158), _four(-0.89114), _four(12.25, like=0.89114)
+    ('304.3', '−0.8911', '12.2500')
+    """
+    if math.isnan(value):
+        return UNDEFINED
+    size = abs(value if math.isnan(like) else like)
+    n_before = math.floor(math.log10(size)) + 1 if size > 0 else 1
+    return decimals(value, min(max(4 - n_before, 0), _MOST_DECIMALS))
 
 
 def method_lines(fit: HumanFit) -> Iterator[str]:
@@ -121,11 +153,15 @@ def method_lines(fit: HumanFit) -> Iterator[str]:
         yield "F test of the two models on all rows, in sample"
     if how.folds:
         yield "the held-out gain describes; the interval is mean ± 1.96 standard errors over rows"
-    yield f"surprisals in {how.units or 'bits'}; per bit: units of the response per bit"
+    slope = "per bit: slope of the current word's surprisal, in units of the response"
+    yield f"surprisals in {how.units or 'bits'}; {slope}"
     yield from fit.notes
     for name, model in _by_source(fit).items():
         kinds = (("Pearson", model.pearson), ("Spearman", model.spearman))
-        figures = (f"{kind} {decimals(r.value, 3)} {_interval(r, 3)}" for kind, r in kinds)
+        figures = (
+            f"{kind} {decimals(r.value, 3)} [{decimals(r.ci_low, 3)}, {decimals(r.ci_high, 3)}]"
+            for kind, r in kinds
+        )
         yield f"{name}: correlation of response and surprisal: {', '.join(figures)}"
     yield from (f"{model.name}: {model.warning}" for model in fit.models if model.warning)
 
@@ -158,11 +194,14 @@ def _method(fit: HumanFit) -> Iterator[str]:
 
 def fit_output(fit: HumanFit) -> Output:
     """Returns what is shown of a fit: its tables, without those that have no rows, and charts."""
-    tables = [fit_grid(fit), coefficient_grid(fit), _comparison_grid(fit)]
-    if any(model.left_out for model in fit.models):
+    result = Section("", [fit_grid(fit), _comparison_grid(fit)])
+    tables = [coefficient_grid(fit)]
+    if any(model.n < len(fit.table.frame) for model in fit.models):
         tables.append(_left_out_grid(fit))
-    plots = Deferred(lambda: human_plots(fit))
-    section = Section("", tables, [*method_lines(fit)], signatures=[fit.signature], plots=plots)
+    detail = Section(
+        "Coefficients and rows", tables, [*method_lines(fit)], signatures=[fit.signature],
+        plots=Deferred(lambda: human_plots(fit)), short_title="Coefficients",
+    )  # fmt: skip
     about = (
         "Log-likelihood of the model with surprisals less that of the baseline, on the same rows."
     )
@@ -170,7 +209,7 @@ def fit_output(fit: HumanFit) -> Output:
         kind="human measures", title=f"{visible(sides(fit.full)[0])} and surprisal",
         facts=[Fact(visible(fit.table.name), [", ".join(map(visible, _by_source(fit)))])],
         findings=fit_findings(fit),
-        sections=[section._replace(about=[about])], method=[*_method(fit)],
+        sections=[result._replace(about=[about]), detail], method=[*_method(fit)],
         frame=fit.to_frame, document=fit.to_json,
     )  # fmt: skip
 
@@ -186,8 +225,9 @@ def _distinct_models(fit: HumanFit) -> list[ModelFit]:
     return [*estimates.values()][::-1]
 
 
-def _interval(of: Any, digits: int) -> str:
-    return f"[{decimals(of.ci_low, digits)}, {decimals(of.ci_high, digits)}]"
+def _interval(of: Any, value: float) -> str:
+    """The interval of a value, with the decimals that it has."""
+    return f"[{_four(of.ci_low, value)}, {_four(of.ci_high, value)}]"
 
 
 def words_as_csv(fit: HumanFit) -> str:
@@ -220,7 +260,7 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     if len({model.layer for model in fit.models} - {None}) > 1:
         return [_layer_plot(fit), _power_plot(fit, looks)]
     plots = [_power_plot(fit, looks)] if others else []
-    has_line = not (others or fit.is_mixed or isnan(first.per_bit))
+    has_line = not (others or fit.is_mixed or math.isnan(first.per_bit))
     plots.append(_partial_plot(fit) if has_line else _response_plot(fit, looks))
     chart = drawing.dot_plot(
         _coefficients(fit), form="", title="coefficient", looks=looks, zero=True
@@ -239,7 +279,7 @@ def _power_plot(fit: HumanFit, looks: Mapping[str, int]) -> Plot:
     power = power.rename(columns={"mean_surprisal": "surprisal", "per_word": "value"} | _NAMES)
     power["series"] = power["series"].map(visible)
     caption = f"Predictive power: {gain} against mean surprisal, a mark per model."
-    caption += _INTERVALS * (not isnan(fit.models[0].ci_low))
+    caption += _INTERVALS * (not math.isnan(fit.models[0].ci_low))
     chart = _over_surprisal(power, "mean surprisal, bits", gain, looks)
     return Plot("human", "power", caption, chart)
 
@@ -325,7 +365,7 @@ def _layer_plot(fit: HumanFit) -> Plot:
     gain = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
     chart = drawing.line_plot(data, x, title=gain, zero=True)
     caption = f"Predictive power by layer: {gain}; the same baseline and rows for all."
-    caption += _INTERVALS * (not isnan(fit.models[0].ci_low))
+    caption += _INTERVALS * (not math.isnan(fit.models[0].ci_low))
     return Plot("human", "layers", caption, chart)
 
 
