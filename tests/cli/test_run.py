@@ -245,6 +245,23 @@ def test_pages_of_several_runs_stand_with_the_model_they_are_of(tmp_path, demo_d
     assert figures([one[-1].results])["layer"].isna().all()
 
 
+def test_a_layer_that_reads_the_last_word_alone_has_no_preference(command):
+    """Layer 0 of contexts that end in the same word: one layer is shown as any run is."""
+    rows = ["item,context,target,good,contrast"]
+    for item, (one, other) in enumerate([("dog", "cat"), ("boy", "girl"), ("king", "queen")]):
+        rows.append(f"{item},The {one} saw the {other} and the,bird,1,{item}")
+        rows.append(f"{item},The {other} saw the {one} and the,bird,0,{item}")
+    file = command.folder / "ends.csv"
+    file.write_text("\n".join(rows))
+    output = command.folder / "out"
+    run = ("run", file, "--model", "demo:causal", "--layers", "0", "--output", output, "--quiet")
+    _, out, _ = command(*run)
+    assert "has no preference in any of the 3 contrasts on ends" in out
+    assert "3 of 3 tied" in out
+    assert "chance (exact" not in out
+    assert [*output.glob("*/ends-token-layer0/report.html")]
+
+
 @pytest.mark.slow
 def test_all_checkpoints_are_run_and_shown_as_steps(command, published):
     output = command.folder / "out"

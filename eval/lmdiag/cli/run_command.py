@@ -118,9 +118,12 @@ def run_command(
             problem = ""
             try:
                 if query.layers:
-                    runs += run_layers(
+                    layers = run_layers(
                         model, how, query.layers, inputs, running.for_model(name), processes
                     )
+                    if len(layers) == 1:  # of several, one page compares them
+                        _finish(layers[0], is_shown=len(requested) == 1, as_json=as_json)
+                    runs += layers
                 elif run := run_model(model, how, inputs, running.for_model(name), processes):
                     _finish(run, is_shown=len(requested) == 1, as_json=as_json)
                     runs.append(run)
