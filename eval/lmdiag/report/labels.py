@@ -147,7 +147,8 @@ def _blank_facts(results: Results) -> dict[str, str]:
     if model.counts_words:
         scored = _counted(model)
     rule = match_rule(model.word_folds)
-    rule += ", as the tokenizer reads them" if model.word_folds else ""
+    if model.word_folds:
+        rule += f", as {'wordfreq' if needs_no_context(model) else 'the tokenizer'} reads them"
     declared = [x for task in results.tasks for x in results.diagnostic(task).perturbations]
     perturbed = {x.name: x for x in declared if x.name in protocol.perturb}.values()
     names = ", ".join(perturbation.label for perturbation in perturbed) or "none"

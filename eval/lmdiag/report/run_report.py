@@ -454,7 +454,8 @@ def _diagnostic(report: Report, section: Section, number: int) -> Section:
         what = "Items" if len(figures.sources) > MOST_BESIDE else "Charts and items"
         lines.append(f"{what} of {', '.join(close)}. The report of each run has its own.")
     runs = [report.runs[i] for i in report.detailed]
-    is_causal = any(run.results.model.kind == "causal" for run in runs)
+    models = [run.results.model for run in runs if not needs_no_context(run.results.model)]
+    is_causal = any(model.kind == "causal" for model in models)
     rows = next((run.stimuli[section.task] for run in runs if section.task in run.stimuli), None)
     if is_causal and rows and any(rows.columns().get("right_context", ())):
         lines.append("A causal model reads the left context only: the right context was not read.")
