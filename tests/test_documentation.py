@@ -176,11 +176,12 @@ def test_every_public_function_has_an_example():
 
 def test_messages_name_options_and_pages_name_tests_that_exist(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    known = {"--help", "--version", "--num_processes", *REMOVED}  # the third is of accelerate
+    known = {"--help", "--version", *REMOVED}
+    known |= {"--num_processes", "--force-reinstall", "--no-cache-dir"}  # of accelerate and pip
     option = r"(?<![\w(-])--[a-z][\w-]*"
     for command in COMMANDS:
         with contextlib.suppress(SystemExit):
-            main([command, "--help"])
+            main([command, "--help", "all"])
         known |= {*re.findall(option, capsys.readouterr().out)}
     named = {
         (path.name, name)

@@ -1,6 +1,7 @@
 """How commands end: errors in one line, interruptions, several processes; `lmdiag template`."""
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -144,6 +145,27 @@ def test_a_signal_at_any_moment_ends_without_a_traceback(case):
     words = [sys.executable, "-c", script]
     ended = subprocess.run(words, capture_output=True, text=True, env=environment(), check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (143, "", printed)
+
+
+def test_help_shows_ten_options_a_group_or_all(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def shown(*words):
+        assert cli.main(["run", "--help", *words]) == 0
+        return capsys.readouterr().out
+
+    boxed = r"^│ (?:\*  )?(?:[A-Z]+ )?(--[a-z-]+)"
+    usual = shown()
+    names = {f"--{name}" for name in cli.MOST_USED["run"].split()}
+    assert {*re.findall(boxed, usual, re.MULTILINE)} == names
+    assert re.search(r"^ . asking: --bos, --pll, ", usual, re.MULTILINE)
+    asking = re.findall(boxed, shown("asking"), re.MULTILINE)
+    assert {"--bos", "--pll"} <= {*asking}
+    everything = {*re.findall(boxed, shown("all"), re.MULTILINE)}
+    assert {*asking, "--data", "--tp"} < everything
+    assert {*re.findall(r"--[a-z][a-z-]*", usual)} - {"--help"} >= everything
+    assert cli.main(["run", "--help", "askin"]) == 2
+    assert "(did you mean 'asking'?): choose from models, data" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

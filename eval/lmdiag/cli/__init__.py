@@ -38,12 +38,12 @@ from cyclopts import (
     UnknownOptionError,
     UnusedCliTokensError,
 )
-from cyclopts.argument import ArgumentCollection
+from cyclopts.argument import Argument, ArgumentCollection
 
 from lmdiag import __version__
 from lmdiag.cli.removed import instead_of
 from lmdiag.runs.processes import SharedError
-from lmdiag.text import names_options
+from lmdiag.text import names_options, suggest
 from lmdiag.types import BadInput
 
 COMMANDS = {
@@ -71,13 +71,23 @@ COMMANDS = {
 """Command -> the module that has its function NAME_command, and one line of help."""
 
 MOST_USED = {
-    "run": "model data tasks perturb limit columns unit name output json",
+    "run": "model data tasks columns filter critical limit unit output json",
     "multiverse": "model data tasks limit columns knobs name output out json",
     "fit": "human model surprisal profile response control exclude out output json",
     "cloze": "source model response columns filter unit out format output json",
+    "analyse": "runs response conditions formula region by levels out format json",
     "surprisal": "file model output columns filter language unit revision batch-size overwrite",
 }
-"""Command of many options -> the ten that stand first in its help."""
+"""Command of many options -> the ten that its help shows; see `TypedCommand`."""
+
+SECTIONS = {
+    "Most used": "", "Parameters": "others", "Models": "models", "Data": "data",
+    "Reading a table of your own": "table", "Design of own data": "design",
+    "Procedure": "procedure", "Scoring": "scoring", "What varies": "knobs",
+    "How models are asked": "asking", "Loading the model": "loading",
+    "A model behind a server": "server", "Output": "output", "Running": "running",
+}  # fmt: skip
+"""Groups of options in the help, in their order -> what is typed after `--help` to see one."""
 
 _KEPT = "the answers of models are kept in --output; run the same command again to continue"
 _STOPPED = {
@@ -204,24 +214,77 @@ def main(argv: Sequence[str] | None = None) -> int:
         names_options.reset(outside)
 
 
-class CommandWithMany(App):
-    """A command whose most used options stand first in its help, the others by group."""
+class TypedCommand(App):
+    """The command that was typed; one with many options shows the most used ones in its help.
+
+    Attributes:
+        help_group: what was typed after `--help`: the name of a group of options, or "all"; "" for
+            the most used options and the names of the others by group.
+    """
+
+    help_group = "all"
 
     def assemble_argument_collection(self, **options: Any) -> ArgumentCollection:
-        """Returns the options, in groups."""
+        """Returns the options, in groups; the help does not show some of them."""
         arguments = super().assemble_argument_collection(**options)
-        names = [f"--{name}" for name in MOST_USED[self.name[0]].split()]
+        names = {f"--{name}" for name in MOST_USED.get(self.name[0], "").split()}
+        if not names:
+            return arguments
         first = Parameter(group=Group("Most used", sort_key=0))
         for argument in arguments:
-            if {*names} & {*argument.names}:
+            is_first = argument.index is not None or names & {*argument.names}
+            if is_first:
                 argument.parameter = Parameter.combine(argument.parameter, first)
+            if self.help_group != "all" and self.help_group != _group_of(argument):
+                argument.parameter = Parameter.combine(argument.parameter, Parameter(show=False))
         return arguments
+
+    def show_group(self, typed: str) -> None:
+        """Lets the help show a group of options, all, or, for "", the most used ones."""
+        groups = dict[str, list[str]]()
+        for argument in self.assemble_argument_collection():
+            if argument.names and argument.show:
+                groups.setdefault(_group_of(argument), []).append(argument.names[0])
+        groups.pop("", None)
+        name = self.name[0]
+        if name not in MOST_USED or typed == "all":
+            return
+        if typed and typed not in groups:
+            choices = ", ".join((*groups, "all"))
+            raise BadInput(
+                f"lmdiag {name} has no group of options {typed}{suggest(typed, groups)}: choose "
+                f"from {choices}"
+            )
+        self.help_group = typed
+        if not typed:
+            lines = [f"- {group}: {', '.join(options)}" for group, options in groups.items()]
+            asked = f"lmdiag {name} --help"
+            heading = f"Further options (`{asked} GROUP` shows a group, `{asked} all` everything):"
+            self.help_epilogue = "\n".join([heading, "", *lines])
+
+
+def _group_of(argument: Argument) -> str:
+    """What is typed after `--help` to see the group of an option; "" for the most used ones."""
+    groups = argument.parameter.group
+    groups = groups if isinstance(groups, tuple) else (groups,)
+    title = groups[-1].name if isinstance(groups[-1], Group) else ""
+    return SECTIONS.get(title, "others")
+
+
+def _without_help_group(argv: Sequence[str]) -> tuple[Sequence[str], str]:
+    """The arguments up to `--help`, and what is typed after it."""
+    places = [i for i, word in enumerate(argv) if word in ("--help", "-h")]
+    if not places or not argv or argv[0] not in COMMANDS:
+        return argv, "all"
+    end = places[0] + 1
+    return argv[:end], " ".join(argv[end:]).lower()
 
 
 def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArguments]:
     """Returns the function to call and its arguments: that of a command, or one for `--help`."""
     if not argv:
         raise BadInput(f"which command? choose from {', '.join(COMMANDS)}; see `lmdiag --help`")
+    argv, help_group = _without_help_group(argv)
     app = App(
         name="lmdiag",
         version=__version__,
@@ -233,9 +296,11 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArgument
     for name, (module, summary) in COMMANDS.items():
         target = f"lmdiag.cli.{module}:{name}_command"
         text = f"{summary[0].upper()}{summary[1:]}."
-        if name == argv[0] and name in MOST_USED:
+        if name == argv[0]:
             command = getattr(import_module(f"lmdiag.cli.{module}"), f"{name}_command")
-            app.command(CommandWithMany(name=name, help=text, default_command=command))
+            typed = TypedCommand(name=name, help=text, default_command=command)
+            app.command(typed)
+            typed.show_group(help_group)
         else:
             app.command(target, name=name, help=text)
     function, arguments, _ = app.parse_args(argv, exit_on_error=False, print_error=False)

@@ -30,7 +30,7 @@ from lmdiag.asking.protocol import (  # cyclopts looks up the types of the field
     checked_threshold,
 )
 from lmdiag.asking.training_steps import training_step
-from lmdiag.cli import say
+from lmdiag.cli import SECTIONS, say
 from lmdiag.files.hub_errors import plain_errors
 from lmdiag.files.reading import (
     exists,
@@ -59,17 +59,9 @@ _LONGEST_NAME = 100
 """Characters of a name of a model, of which folders and files are made."""
 
 
-_SECTIONS = (
-    "Most used", "Models", "Data", "Reading a table of your own", "Design of own data", "Procedure",
-    "Scoring", "What varies", "How models are asked", "Loading the model",
-    "A model behind a server", "Output", "Running",
-)  # fmt: skip
-"""Groups of options in the help, in their order."""
-
-
 def group(title: str) -> Group:
     """Returns the group of options below a title in the help."""
-    return Group(title, sort_key=_SECTIONS.index(title))
+    return Group(title, sort_key=[*SECTIONS].index(title))
 
 
 def section(title: str) -> Parameter:
