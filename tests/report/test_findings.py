@@ -411,7 +411,8 @@ def fitted(table, *columns):
 def test_a_fit_has_its_test():
     fit, (said,) = fitted(words(5.0), "bits")
     statistic = f"F(1, 117) = {fit.models[0].statistic:.2f}, p < .001"
-    assert said == f"Surprisal of bits predicts rt beyond the baseline: {statistic}."
+    slope = f"{fit.models[0].per_bit:.2f} rt per bit"
+    assert said == f"Surprisal of bits predicts rt beyond the baseline: {statistic}; {slope}."
     fit, (said,) = fitted(words(0.0), "noise")
     assert fit.models[0].p > 0.05, "the seed has no effect by chance"
     what = "No gain of surprisal of noise for rt beyond the baseline"
