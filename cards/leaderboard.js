@@ -121,6 +121,13 @@ function showColumns(group) {
   });
 }
 
+// What lies beyond the right edge of a box fades out.
+function showMore() {
+  all(".scroll").forEach((box) => {
+    box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+  });
+}
+
 all("th[aria-sort]", board).forEach((heading) => {
   heading.querySelector("button").addEventListener("click", () => sortBy(heading));
 });
@@ -128,7 +135,10 @@ const form = document.getElementById("board-controls");
 const update = () => {
   filterRows(form.elements);
   showColumns(form.elements.columns.value);
+  showMore();
 };
+all(".scroll").forEach((box) => box.addEventListener("scroll", showMore));
+addEventListener("resize", showMore);
 form.addEventListener("input", update);
 form.addEventListener("submit", (event) => event.preventDefault());
 form.hidden = false;

@@ -58,6 +58,11 @@ def test_headings_sort_by_mouse_and_keyboard_and_ranks_follow(board):
     board.set_viewport_size({"width": 420, "height": 900})
     assert board.evaluate("document.documentElement.scrollWidth") == 420
     assert board.locator(".pictures svg").count() == 7
+    box = board.locator(".scroll.more")  # what lies beyond its edge fades out
+    box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+    board.wait_for_selector(".scroll:not(.more)")
+    last = board.locator("#board tbody tr:first-child td:visible").last.bounding_box()
+    assert last["x"] + last["width"] <= 420
     assert "org/later" in board.locator(".unranked").inner_text()
 
 

@@ -38,6 +38,7 @@ _KINDS = {"masked": "var(--c1)", "causal": "var(--c2)", "seq2seq": "var(--c3)", 
 """Kind of model -> colour of its points."""
 _NAME = 24
 """Characters of the name beside a point."""
+_MOST_TICKS = 6
 _PIXELS, _LETTER, _LINE = 300, 6, 0.06
 """Width of a chart and of a letter in pixels, and height of a name as a share of its axis."""
 
@@ -162,38 +163,58 @@ def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
         for row in rows
         if (figure := row.figures.get(column["task_id"])) is not None
     ).sort_values("series", kind="stable")  # fmt: skip
-    powers = [10**i for i in range(16) if data["at"].min() <= 10**i <= data["at"].max()]
     label = "replace(format(datum.value, '~s'), 'G', 'B')"
-    axis = alt.Axis(labelExpr=label, values=powers or alt.Undefined, tickCount=3, grid=False)
+    axis = alt.Axis(labelExpr=label, values=_ticks(*data["at"].agg(["min", "max"])), grid=False)
     x = alt.X("at:Q", title="parameters", axis=axis).scale(type="log", nice=False, padding=20)
     # names of the larger models stand left of their points, inside of the chart
     sizes = np.log10(data["at"])
     data["is_large"] = sizes > (sizes.min() + sizes.max()) / 2
     data["name"] = _apart(data, sizes)
+    halo = {"stroke": "var(--paper)", "strokeWidth": 3}  # no line strikes a name through
     names = [
         alt.Chart()
         .mark_text(dx=-7 if is_large else 7, align="right" if is_large else "left",
-                   fontSize=10, color=INK)
+                   fontSize=10, color=INK, **look)
         .encode(x=x, y="value:Q", text="name:N")
         .transform_filter(alt.FieldEqualPredicate(field="is_large", equal=is_large))
-        for is_large in (False, True)
+        for look in (halo, {}) for is_large in (False, True)
     ]  # fmt: skip
     colors = [_KINDS[kind] for kind in distinct(data, "series")]
     plot = line_plot(data, x, *names, form="%", joined=(), colors=colors, heights=(200, 200))
     return svg(plot.to_dict(), 380)
 
 
+def _ticks(smallest: int, largest: int) -> list[int]:
+    """Up to six round numbers of parameters between two, or these two where there are none.
+
+    >>> _ticks(70_000_000, 1_500_000_000)
+    [100000000, 200000000, 500000000, 1000000000]
+    """
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [step * 10**i for i in range(16) for step in steps]
+        ticks = [tick for tick in ticks if smallest <= tick <= largest]
+        if len(ticks) <= _MOST_TICKS:
+            break
+    return ticks or [int(smallest), int(largest)]
+
+
 def _apart(data: DataFrame, sizes: Series) -> list[str]:
-    """The names of points from the highest on, without those that would overlap another name."""
+    """The names of points from the highest on.
+
+    Those that would overlap another name, or another point, are left out.
+    """
+    at = sizes - sizes.min()
     width = _PIXELS / ((sizes.max() - sizes.min()) or 1.0)
     placed: list[tuple[float, float, float]] = []
     names = dict.fromkeys(data.index, "")
     for row in data.sort_values("value", ascending=False, kind="stable").itertuples():
         length = _LETTER * len(row.name)
-        left = width * (sizes[row.Index] - sizes.min()) - length * row.is_large
+        left = width * at[row.Index] - length * row.is_large
+        others = at.index != row.Index
+        points = zip(width * at[others], width * at[others], data["value"][others], strict=True)
         is_free = all(
             left > end or left + length < start or abs(row.value - value) > _LINE
-            for start, end, value in placed
+            for start, end, value in (*placed, *points)
         )
         if is_free:
             placed.append((left, left + length, row.value))
