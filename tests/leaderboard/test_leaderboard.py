@@ -419,9 +419,13 @@ def test_hostile_text_stays_text(board, demo_dir, tmp_path):
         assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}, path
 
 
-def test_of_names_in_a_chart_that_would_overlap_the_higher_one_stands():
-    values = {"weak": 0.40, "strong": 1.0, "medium": 0.97, "large": 0.97}
-    data = pd.DataFrame({"name": [*values], "value": [*values.values()], "is_large": False})
+def test_names_in_a_chart_overlap_no_higher_name_and_no_point():
+    names = ["weak", "strong", "medium-medium-medium-", "large-large-large-large-"]
+    values = [0.40, 1.0, 0.99, 0.97]
+    data = pd.DataFrame({"name": names, "value": values, "is_large": False})
     data.loc[3, "is_large"] = True  # whose name stands left of its point
-    sizes = pd.Series([8.0, 8.0, 8.1, 10.0])
-    assert site._apart(data, sizes) == ["weak", "strong", "", "large"]
+    sizes = pd.Series([8.0, 8.0, 8.5, 10.0])  # a decade has 150 pixels
+    assert site._apart(data, sizes) == ["weak", "strong", "medium-medium-medium-", ""]
+    data.loc[0, "name"] = "weak-weak-weak-"  # 90 pixels, and the point of another one is at 75
+    data.loc[2, "value"] = 0.42
+    assert site._apart(data, sizes) == ["", "strong", *names[2:]]
