@@ -296,7 +296,7 @@ def changed(**columns):
         (changed(), {"controls": ("length", "nothing",)}, "rows: no column 'nothing'"),
         (changed(a=(4, math.inf)), {"lags": 0}, "rows:5: column surprisal is infinite"),
         (changed(rt=(4, 0.0)), {"formula": "log(rt) ~ surprisal"}, "rows:5: log(rt) is not"),
-        (changed(b=corpus()["a"]), {"controls": ("b",), "lags": 0}, "column b repeats predictors"),
+        (changed(b=corpus()["a"]), {"controls": ("b",), "lags": 0}, "surprisal and the control b"),
         (changed(position=0), {}, "rows:2: column word: 'wordword' stands where rows:1 has 'word'"),
         (changed(position=0, word="a"), {}, "in an earlier row of the same word"),
         (pd.concat([readers(), readers()[4:5]]), {}, "rows:157: a second row of subject 1 for the "

@@ -335,7 +335,7 @@ DAMAGED = {
     "no end": (("\\end\\", ""), "not a usable file of n-grams: End of file$"),
     "orders": (
         ("ngram 2=3", "\n".join(f"ngram {n}=1" for n in range(2, 12))),
-        "of 11 words, and kenlm was built for 6: `MAX_ORDER=11 pip install",
+        "of 11 words, and kenlm was built for 6: compile it again with MAX_ORDER=11",
     ),
     "many orders": (("ngram 2=3", "ngram 2=3\nngram 999=1"), "not a usable file of n-grams"),
     "no sentences": (("<s>\t-0.3", "<t>\t-0.3"), "The ARPA file is missing <s>"),

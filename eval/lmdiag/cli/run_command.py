@@ -393,10 +393,12 @@ def _finish_multiverse(
     from lmdiag.report.run_report import Report
     from lmdiag.report.selections import ReportFigures, headlines
     from lmdiag.results import REPORT
+    from lmdiag.results.model_labels import needs_no_context
     from lmdiag.results.results import with_digest
     from lmdiag.studies.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
 
     output = running.output
+    models = sorted(models, key=lambda members: needs_no_context(members[0][1].results.model))
     runs = [run for members in models for _, run in members]
     for run in runs:
         if not (run.path / REPORT).exists():

@@ -182,8 +182,8 @@ def _reason(error: Exception) -> str:
     text = re.sub(r"^.*? threw \w+( because `.*?')?\. ?", "", text)
     if found := re.search(r"order (\d+) .* compiled to support up to (\d+)", text):
         order, most = found.groups()
-        remedy = f"MAX_ORDER={order} pip install --force-reinstall --no-cache-dir kenlm"
-        return f"it has n-grams of {order} words, and kenlm was built for {most}: `{remedy}`"
+        remedy = f"compile it again with MAX_ORDER={order} in the environment of pip"
+        return f"it has n-grams of {order} words, and kenlm was built for {most}: {remedy}"
     return shortened(text.partition(". ")[0])
 
 
