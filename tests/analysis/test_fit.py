@@ -415,15 +415,15 @@ def test_surprisals_of_a_model_are_those_of_its_words_and_an_interrupted_fit_res
 
 
 def test_each_layer_is_fitted_as_its_surprisals_alone():
-    """The last layer is called as the model; a line says how many were tried."""
+    """Names have the layer; a line says how many were tried."""
     frame = texts()
     model = lmdiag.load_model("demo:causal")
     words = model.surprisals(frame.groupby("text")["word"].agg(" ".join), layers="all")
     layers = [*words["layer"].unique()]
     found = lmdiag.fit(frame, models=model, layers="all", response="rt")
     assert [fit.layer for fit in found.models] == layers
-    names = [f"demo:causal, layer {layer}" for layer in layers[:-1]]
-    assert [fit.name for fit in found.models] == [*names, "demo:causal"]
+    names = [f"demo:causal, layer {layer}" for layer in layers]
+    assert [fit.name for fit in found.models] == names
     for layer, fit in zip(layers, found.models, strict=True):
         frame["bits"] = words.loc[words["layer"] == layer, "surprisal"].to_numpy()
         alone = lmdiag.fit(frame, surprisal="bits", response="rt").models[0]
