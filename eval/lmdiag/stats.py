@@ -128,6 +128,7 @@ def estimate(values: Values, statistic: str) -> Estimate:
     return Estimate(value, n, *bounds)
 
 
+@cache
 def wilson(successes: float, n: float, z: float = math.nan) -> Interval:
     """Returns Wilson's score interval of a proportion; NaN for n = 0.
 

@@ -187,7 +187,9 @@ def test_other_commands_have_written_nothing(command, monkeypatch):
     """This process gets SIGINT while a run is read."""
     out = command.folder / "new.html"
     with monkeypatch.context() as patches:
-        patches.setattr("lmdiag.results.load_runs", lambda *_: signal.raise_signal(signal.SIGINT))
+        patches.setattr(
+            "lmdiag.results.load_runs", lambda *_, **__: signal.raise_signal(signal.SIGINT)
+        )
         ended = command("report", command.runs[0], "--out", out)
     assert ended == (130, "", "lmdiag: interrupted; nothing was written\n")
     assert not out.exists()

@@ -2,19 +2,16 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from invented_runs import json_lines, perfect, predictions_of
+from invented_runs import json_lines, predictions_of
 
 from lmdiag import stimuli
 from lmdiag.asking.protocol import Predictions
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.results import Results, Run
 from lmdiag.results.predictions import read, read_external, read_run, write
-from lmdiag.results.results import read_record
 from lmdiag.types import BadInput, WordSpan
 
 GOOD = {"id": "1-good", "top_words": ["bird"], "log_prob": -0.5}
@@ -102,10 +99,6 @@ def test_a_run_with_other_rows_or_settings_is_refused(tmp_path, demo_dir):
         write(file, [predictions_of({"id": changed}, [-1.0] * len(changed))])
         with pytest.raises(BadInput, match=message):
             read_run(file, rows)
-    write(file, [perfect(rows["role88"].columns())])
-    results = read_record(Results, Path(__file__).parents[1] / "data/results.json")
-    with pytest.raises(BadInput, match="no predictions for role88 in setting both: run again"):
-        _ = Run(tmp_path, results, {"role88": rows["role88"]}).predictions
 
 
 def test_json_lines_in_any_order_and_parquet_with_the_same_content(tmp_path):

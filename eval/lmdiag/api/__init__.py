@@ -21,8 +21,8 @@ from lmdiag.api.checking import check
 from lmdiag.api.model import LanguageModel, load_model, measure
 from lmdiag.api.runs import cloze, run
 from lmdiag.results import Runs, load_run
-from lmdiag.results.evaluation import Measures
 from lmdiag.results.item_rows import TaskPredictions
+from lmdiag.results.measured import Measures
 from lmdiag.studies.comparison import Comparisons
 from lmdiag.studies.multiverse import Multiverse
 

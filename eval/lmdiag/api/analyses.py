@@ -29,8 +29,8 @@ from lmdiag.options import (
     with_fields,
 )
 from lmdiag.results import Run, cited_signature, load_run
-from lmdiag.results.evaluation import Measures
 from lmdiag.results.item_rows import Per, items_of_predictions
+from lmdiag.results.measured import Measures
 from lmdiag.results.model_labels import model_labels, needs_no_context, weights_text
 from lmdiag.results.without_figures import without_any_figure
 from lmdiag.runs.surprisals import (

@@ -37,8 +37,8 @@ from lmdiag.options import (
     taken,
     with_fields,
 )
-from lmdiag.results.evaluation import Measures
 from lmdiag.results.item_rows import TaskPredictions
+from lmdiag.results.measured import Measures
 from lmdiag.runs.asking import (
     control_warning,
     predict,

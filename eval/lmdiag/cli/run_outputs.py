@@ -216,30 +216,14 @@ _OF_TABLES = {"text", "markdown", "latex"}
 def _runs_of_report(
     paths: list[Path], data: str | None, formats: set[str], has_design: bool, has_items: bool
 ) -> list[Run]:
-    """The runs, with their rows where a format or an option needs them."""
-    from lmdiag.results import Run, load_runs, read_results
+    """The runs; a line says of which the data are not found, unless something needs their rows."""
+    from lmdiag.results import load_runs
 
-    if formats and formats <= _OF_FIGURES:
-        if has_items:
-            raise BadInput("csv has the figures: `lmdiag items RUNS --out FILE` writes the items")
-        return [Run(path, read_results(path), {}) for path in paths]
+    of_figures = bool(formats) and formats <= _OF_FIGURES
+    if of_figures and has_items:
+        raise BadInput("csv has the figures: `lmdiag items RUNS --out FILE` writes the items")
     needs_rows = has_items or has_design or not formats or not formats <= _OF_FIGURES | _OF_TABLES
-    return load_runs(paths, data) if needs_rows else [_run_of_tables(x, data) for x in paths]
-
-
-def _run_of_tables(path: Path, data: str | None) -> Run:
-    """A run with its rows, or without them where only effects need them; a line says so."""
-    from lmdiag import diagnostics
-    from lmdiag.results import Run, load_run, read_results
-
-    results = read_results(path)
-    if results.tasks.keys() <= diagnostics.built_in().keys():
-        return Run(path, results, {})
-    try:
-        return load_run(path, data)
-    except BadInput as error:
-        say(f"lmdiag: without effects: {error}")
-        return Run(path, results, {})
+    return load_runs(paths, data, without_data=None if needs_rows and not of_figures else say)
 
 
 def items_command(

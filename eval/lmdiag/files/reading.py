@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -269,16 +269,12 @@ def parse_yaml(text: str, where: str) -> Any:
         raise BadInput(f"{where}: not valid YAML{line} ({reason})") from None
 
 
-def read_parquet(
-    path: Path, columns: Container[str] | None = None, *, repeated: Sequence[str] = ()
-) -> pa.Table:
+def read_parquet(path: Path, columns: Container[str] | None = None) -> pa.Table:
     """Returns a Parquet file as a table in which every value can become a Python object.
 
     Args:
         path: of the file.
         columns: those that are read, of those that are in the file; None for all.
-        repeated: columns of few distinct texts, which become dictionaries; with any, the number of
-            rows is bounded by the memory alone.
 
     Raises:
         BadInput: the file is missing or damaged, names a column twice, has values that Python
@@ -290,14 +286,12 @@ def read_parquet(
     check_file(path)
     try:
         # pq.read_table would import pandas
-        in_file = pq.read_metadata(path).schema.to_arrow_schema().names if repeated else ()
-        flat = [name for name in repeated if name in in_file]
-        with pq.ParquetFile(path, read_dictionary=flat) as file:
+        with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
-            check_size(path, len(file.schema), 0 if repeated else file.metadata.num_rows)
+            check_size(path, len(file.schema), file.metadata.num_rows)
             if twice := [name for name in names if names.count(name) > 1]:
                 raise BadInput(f"{path} has the column {twice[0]} twice: rename one of them")
-            _check_parquet(path, file, repeated)
+            _check_parquet(path, file)
             wanted = [name for name in names if columns is None or name in columns]
             table = file.read(columns=wanted).select(wanted)
         table.validate(full=True)
@@ -314,7 +308,7 @@ def read_parquet(
     return table
 
 
-def _check_parquet(path: Path, file: pq.ParquetFile, repeated: Container[str]) -> None:
+def _check_parquet(path: Path, file: pq.ParquetFile) -> None:
     """Refuses a file whose values would take too much memory: a few kB may hold 5 TB of text."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -341,7 +335,6 @@ def _check_parquet(path: Path, file: pq.ParquetFile, repeated: Container[str]) -
                 if longest > MAX_CELL:
                     problem = f"{longest:,} bytes; at most {MAX_CELL:,} are read"
                     raise BadInput(f"{path}: a text in the column {text} has {problem}")
-                counted = lengths if text in repeated else lengths.take(values.indices)
-                size += pc.sum(counted).as_py() or 0
+                size += pc.sum(lengths.take(values.indices)).as_py() or 0
     if size > MAX_TABLE:
         raise BadInput(f"{path} has values of more than {MAX_TABLE >> 30} GiB: split the table")

@@ -89,11 +89,10 @@ class Board:
         return self.runs / digest / request.precision / slug / results.protocol_slug(self.protocol)
 
     def run(self, request: RunRequest) -> Run | None:
-        """Returns the finished run of a request, with checked predictions; None without one."""
+        """Returns the finished run of a request; None without one, and where it is damaged."""
         path = self.folder(request)
         try:
-            run = Run(path, results.read_results(path), self.stimuli)
-            _ = run.predictions  # checks that they are those of the results
+            run = results.opened_run(path, results.read_results(path), self.stimuli)
         except BadInput:
             return None
         model = run.results.model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -45,8 +46,14 @@ class Measure:
 
     def scores(self, trials: Trials, **options: Any) -> list[Scores]:
         """Returns its scores, of the options with those that the function takes."""
-        taken = signature(self.function).parameters.keys() & options.keys()
+        taken = _parameters(self.function) & options.keys()
         return self.function(trials, **{name: options[name] for name in taken})
+
+
+@cache
+def _parameters(function: ScoreFunction) -> frozenset[str]:
+    """The names of the parameters of a function."""
+    return frozenset(signature(function).parameters)
 
 
 REGISTRY: list[Measure] = []

@@ -6,7 +6,7 @@ import math
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -373,6 +373,11 @@ def fold_word(text: str, folds: Collection[Fold]) -> str:
     >>> fold_word("V\u00fc", ("case", "accents")), fold_word("V\u00fc", ("case",))
     ('vu', 'v\u00fc')
     """
+    return _folded(text, tuple(folds))
+
+
+@lru_cache(maxsize=2**16)  # top words are the same in many rows
+def _folded(text: str, folds: tuple[Fold, ...]) -> str:
     # composed and decomposed letters (é) are one word, whatever the tokenizer makes of them
     text = unicodedata.normalize("NFKC" if "forms" in folds else "NFC", text)
     if "case" in folds:

@@ -25,7 +25,7 @@ from lmdiag.report.multiverses import multiverse_output
 from lmdiag.report.output import Output
 from lmdiag.report.run_report import Report, measures_output, runs_output
 from lmdiag.results import Results, Run, Runs
-from lmdiag.results.evaluation import Measures
+from lmdiag.results.measured import Measures
 from lmdiag.studies.cloze_norms import ClozeNorms
 from lmdiag.studies.comparison import Comparisons
 from lmdiag.studies.multiverse import Multiverse

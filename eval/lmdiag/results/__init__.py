@@ -27,6 +27,7 @@ from lmdiag.results.run import (
     failures,
     load_run,
     load_runs,
+    opened_run,
     read_results,
     record_failure,
     run_folders,
@@ -47,6 +48,6 @@ __all__ = [
     "DataInfo", "Device", "Figure", "FigureKey", "Results", "Run", "RunDirectory", "Runs",
     "SettingResults", "TaskData", "UnscoredWord", "cited_signature", "combine",
     "digest_of_predictions", "failures", "identity", "load_run", "load_runs", "model_slug",
-    "of_setting", "protocol_slug", "read_results", "record_failure", "run_folder", "run_folders",
-    "signature", "unfinished_runs",
+    "of_setting", "opened_run", "protocol_slug", "read_results", "record_failure", "run_folder",
+    "run_folders", "signature", "unfinished_runs",
 ]  # fmt: skip

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lmdiag import measures
 from lmdiag.asking.protocol import Predictions, Protocol
-from lmdiag.presentable import Presentable
-from lmdiag.results import Figure, Run, SettingResults, UnscoredWord, of_setting, signature
-from lmdiag.results.figures import figures
 from lmdiag.results.item_scores import MeasureScores, estimate_of, item_scores
-from lmdiag.results.model_labels import model_label
 from lmdiag.results.predictions import ids
+from lmdiag.results.results import Figure, SettingResults, UnscoredWord
+from lmdiag.results.signatures import signature
 from lmdiag.stimuli.perturbations import is_shuffled
 from lmdiag.text import suggest, truncated
 from lmdiag.types import BadInput, Fold, Kind, WordSpan, WordState
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from lmdiag.diagnostics import Diagnostic
     from lmdiag.measures import Columns, Scores
     from lmdiag.stimuli import Stimuli
@@ -76,7 +71,7 @@ def evaluate(
 
 def _figure(scores: Scores, diagnostic: Diagnostic) -> Figure:
     """Returns the figure of a measure with its break-downs, their levels in order."""
-    estimate = asdict(estimate_of(scores, diagnostic))
+    estimate = vars(estimate_of(scores, diagnostic))
     n_tied = None if scores.tied is None else int(scores.tied.sum())
     by = {
         column: {
@@ -309,57 +304,3 @@ def too_short_lists(rows: Columns, predictions: Predictions, k: Sequence[int]) -
     names = ", ".join(f"accuracy@{rank}" for rank in k if rank > n)
     has = f"{rows['id'][row]} has {n} top word{'s' if n != 1 else ''} only"
     return [f"{names}: {has}; each row needs {max(k)}"] if names else []
-
-
-class Measures(Presentable, dict[str, Figure]):
-    """The measures of a task: name -> `lmdiag.results.Figure`.
-
-    Attributes:
-        stimuli, predictions: what was measured.
-        protocol: k, threshold, and how the model was asked.
-        name: of the model.
-        scores: measure -> the values of the single items behind it.
-        folds: differences between words that did not count, see `lmdiag.measures.fold_word`.
-        signature: makes two of them comparable exactly when equal.
-        results, run: the measures as the results of a run, and as a run.
-        unscorable: rows whose word the tokenizer cannot represent, as id and word.
-        not_computed: a line for each measure that cannot be computed, and why.
-    """
-
-    def __init__(
-        self,
-        predictions: Predictions,
-        stimuli: Stimuli,
-        protocol: Protocol,
-        folds: Collection[Fold],
-    ) -> None:
-        model = predictions.model
-        kind = model.kind if model else "masked"
-        self.stimuli = stimuli
-        self.predictions = predictions
-        self.protocol = protocol
-        self.folds = folds
-        self.name = model_label(model)
-        task = stimuli.task
-        setting = predictions.perturbation, predictions.run
-        self.scores = item_scores(stimuli, predictions, protocol, folds, kind)
-        found = evaluate(stimuli, [predictions], protocol, folds, kind, [self.scores])
-        super().__init__(found.measures)
-        self.results = of_setting(stimuli, predictions.perturbation, found, model)
-        made = {task: {setting: predictions}}
-        self.run = Run(Path(), self.results, {task: stimuli}, made=made)
-        self.run.scores[task, *setting] = self.scores  # of these folds, not of the model's
-        self.signature = found.signature
-        self.unscorable = found.unscorable
-        self.not_computed = found.not_computed
-
-    def __missing__(self, name: str) -> Figure:
-        raise KeyError(f"no measure {name!r}{suggest(name, self)}")
-
-    def __repr__(self) -> str:
-        names = ", ".join(self)
-        return f"<Measures of {self.name} on {self.stimuli.task}: {names}; {self.signature}>"
-
-    def to_frame(self) -> DataFrame:
-        """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`."""
-        return figures([self.results]).assign(model=self.name)

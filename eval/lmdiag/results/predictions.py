@@ -290,14 +290,14 @@ def read_run(
     """
     with advice_to_overwrite():
         parts = read(file)
-    rows_of = {task: rows.columns()["id"] for task, rows in stimuli.items()}
-    task_of = {row: task for task, rows in rows_of.items() for row in rows}
-    settings_of: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}
-    for key, part in parts.items():
-        if foreign := [row for row in part.id if row not in task_of]:
-            raise BadInput(f"{file}: {ids(foreign)} in none of the tasks {', '.join(stimuli)}")
-        for task in dict.fromkeys(task_of[row] for row in part.id):
-            settings_of[task][key] = align(part, rows_of[task], str(file), foreign=True)
+        rows_of = {task: rows.columns()["id"] for task, rows in stimuli.items()}
+        task_of = {row: task for task, rows in rows_of.items() for row in rows}
+        settings_of: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}
+        for key, part in parts.items():
+            if foreign := [row for row in part.id if row not in task_of]:
+                raise BadInput(f"{file}: {ids(foreign)} in none of the tasks {', '.join(stimuli)}")
+            for task in dict.fromkeys(task_of[row] for row in part.id):
+                settings_of[task][key] = align(part, rows_of[task], str(file), foreign=True)
     return settings_of
 
 

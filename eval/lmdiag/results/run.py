@@ -7,16 +7,17 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.asking.protocol import Predictions, query_options
+from lmdiag.asking.protocol import Predictions, Protocol, query_options
 from lmdiag.files import reading, writing
 from lmdiag.presentable import Presentable
+from lmdiag.results.evaluation import evaluate
+from lmdiag.results.figure_checks import check_figures
 from lmdiag.results.figures import figures
 from lmdiag.results.item_scores import (
     MeasureScores,
@@ -26,12 +27,14 @@ from lmdiag.results.item_scores import (
 )
 from lmdiag.results.model_labels import model_label, model_labels, weights_text
 from lmdiag.results.predictions import SettingKey, read_run
+from lmdiag.results.predictions import read as read_predictions
 from lmdiag.results.results import (
     PREDICTIONS,
     REPORT,
     RESULTS,
     DataInfo,
     Results,
+    SettingResults,
     advice_to_overwrite,
     read_record,
     with_digest,
@@ -39,7 +42,7 @@ from lmdiag.results.results import (
 from lmdiag.results.signatures import combine, signature
 from lmdiag.stimuli.perturbations import NONE, is_shuffled, perturb
 from lmdiag.text import first_few
-from lmdiag.types import BadInput
+from lmdiag.types import BadInput, Fold, Kind
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -259,41 +262,17 @@ class Run(Presentable):
     Attributes:
         path: the run directory.
         results: its figures and facts.
-        stimuli: task -> its rows, unperturbed.
-        parts: runs on different tasks that this one joins; see `joined_runs`.
-        made: its predictions, where they are not in a file of the run directory.
+        stimuli: task -> its rows, unperturbed; {} for figures alone.
+        predictions: task -> (perturbation, shuffle) -> predictions in the order of the rows.
         scores: (task, perturbation, shuffle) -> the scores that were computed so far.
     """
 
     path: Path
     results: Results
-    stimuli: dict[str, Stimuli]
-    parts: Sequence[Run] = ()
-    made: Mapping[str, Mapping[SettingKey, Predictions]] | None = None
+    stimuli: Mapping[str, Stimuli]
+    predictions: Mapping[str, Mapping[SettingKey, Predictions]] = field(default_factory=dict)
     scores: dict[tuple[str, str, int], MeasureScores] = field(default_factory=dict)
     _means: dict[tuple[str, str], MeasureScores] = field(default_factory=dict)
-
-    @cached_property
-    def predictions(self) -> Mapping[str, Mapping[SettingKey, Predictions]]:
-        """Task -> (perturbation, run) -> its predictions, in the order of the stimuli."""
-        if self.made is not None:
-            return self.made
-        if self.parts:
-            return {task: rows for part in self.parts for task, rows in part.predictions.items()}
-        protocol = self.results.protocol
-        asked = query_options(protocol) | {"seed": protocol.seed, "verbs": protocol.verbs}
-        asked["model"] = self.results.model
-        predictions = read_run(self.path / PREDICTIONS, self.stimuli)
-        for task, settings in self.results.tasks.items():
-            if lacking := [name for name in settings if (name, 0) not in predictions[task]]:
-                raise BadInput(
-                    f"{self.path / PREDICTIONS} has no predictions for {task} in setting "
-                    f"{lacking[0]}: run again with --overwrite"
-                )
-        return {
-            task: {key: replace(part, **asked) for key, part in parts.items()}
-            for task, parts in predictions.items()
-        }
 
     @property
     def contents(self) -> dict[str, str]:
@@ -313,21 +292,28 @@ class Run(Presentable):
         """
         key = task, setting, shuffle
         if key not in self.scores:
-            owner = next((part for part in self.parts if task in part.stimuli), None)
-            self.scores[key] = owner.scores_of(*key) if owner else self._computed_scores(*key)
+            part = self.predictions.get(task, {}).get((setting, shuffle))
+            how = self._how_scored
+            self.scores[key] = item_scores(self.stimuli[task], part, *how) if part else {}
         return self.scores[key]
 
-    def _computed_scores(self, task: str, setting: str, shuffle: int) -> MeasureScores:
-        """The scores of a setting, computed from its predictions; {} where there are none."""
-        part = self.predictions.get(task, {}).get((setting, shuffle))
+    @property
+    def _how_scored(self) -> tuple[Protocol, tuple[Fold, ...], Kind]:
+        """The protocol, and what of the model decides how words are compared."""
         model = self.results.model
-        how = self.results.protocol, model.word_folds, model.kind
-        return item_scores(self.stimuli[task], part, *how) if part else {}
+        return self.results.protocol, model.word_folds, model.kind
 
     def shuffles_of(self, task: str, setting: str) -> list[MeasureScores]:
         """Returns the scores of each shuffle of a setting, of one that is not shuffled a single."""
         settings = self.predictions.get(task, {})
         return [self.scores_of(task, *key) for key in sorted(settings) if key[0] == setting]
+
+    def evaluated(self, task: str, setting: str) -> SettingResults:
+        """Returns the figures of a setting as they follow from predictions and rows."""
+        settings = sorted(self.predictions[task].items())
+        shuffles = [part for (name, _), part in settings if name == setting]
+        scores = self.shuffles_of(task, setting)
+        return evaluate(self.stimuli[task], shuffles, *self._how_scored, scores)
 
     def mean_scores(self, task: str, setting: str = NONE) -> MeasureScores:
         """Returns measure -> its per-item scores in a setting, means over its shuffles.
@@ -400,19 +386,46 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
     return run
 
 
-def load_runs(paths: Iterable[str | Path], data: str | None = None) -> list[Run]:
-    """Reads finished runs as `load_run` does, and rows that several have only once."""
+def load_runs(
+    paths: Iterable[str | Path],
+    data: str | None = None,
+    *,
+    without_data: Callable[[str], object] | None = None,
+) -> list[Run]:
+    """Reads finished runs as `load_run` does, and rows that several have only once.
+
+    Args:
+        paths, data: see `load_run`.
+        without_data: is given a line for each run whose data cannot be read: it has no rows, and
+            its figures cannot be compared with its predictions. None to refuse it.
+    """
     read: dict[str, Stimuli] = {}
-    return [_loaded(path, data, read) for path in paths]
+    runs = []
+    for path in paths:
+        folders = run_folders([Path(path)])
+        folder = folders[0] if len(folders) == 1 else Path(path)
+        results = read_results(folder)
+        try:
+            rows = _rows_of(folder, results, data, read)
+        except BadInput as error:
+            if without_data is None:
+                raise
+            with advice_to_overwrite():
+                read_predictions(folder / PREDICTIONS)
+            why = "effects are left out, and figures not compared with the predictions"
+            without_data(f"lmdiag: {folder}: {why}: {error}")
+            runs.append(Run(folder, results, {}))
+        else:
+            runs.append(opened_run(folder, results, rows))
+    return runs
 
 
-def _loaded(path: str | Path, data: str | None, read: dict[str, Stimuli]) -> Run:
-    """Reads a run with its rows; `read` has the rows that were read before, and gets these."""
+def _rows_of(
+    path: Path, results: Results, data: str | None, read: dict[str, Stimuli]
+) -> dict[str, Stimuli]:
+    """The rows of a run by task; `read` has the rows that were read before, and gets these."""
     from lmdiag import stimuli
 
-    folders = run_folders([Path(path)])
-    path = folders[0] if len(folders) == 1 else Path(path)
-    results = read_results(path)
     protocol = results.protocol
     source = data or results.data.source
     if data is None:  # a folder of runs may have the name of the data: it is passed over
@@ -434,7 +447,31 @@ def _loaded(path: str | Path, data: str | None, read: dict[str, Stimuli]) -> Run
                 f"{source} is not the data {path} was made on: its {task} has fingerprint "
                 f"{other}; name the right one by --data"
             )
-    return Run(path, results, loaded)
+    return loaded
+
+
+def opened_run(path: Path, results: Results, stimuli: Mapping[str, Stimuli]) -> Run:
+    """Returns a run with its predictions, from which its figures and counts must follow.
+
+    `BadInput` if the predictions are damaged, or a figure does not follow (see `check_figures`).
+    """
+    protocol = results.protocol
+    asked = query_options(protocol) | {"seed": protocol.seed, "verbs": protocol.verbs}
+    predictions = {
+        task: {key: replace(part, **asked, model=results.model) for key, part in parts.items()}
+        for task, parts in read_run(path / PREDICTIONS, stimuli).items()
+    }
+    run = Run(path, results, stimuli, predictions)
+    given = {}
+    for task, settings in predictions.items():
+        for setting, shuffle in settings:
+            if shuffle and not is_shuffled(task, setting):
+                where = f"{path / PREDICTIONS}: {task} has several shuffles in setting {setting}"
+                raise BadInput(f"{where}: run again with --overwrite")
+        names = dict.fromkeys(setting for setting, _ in settings)
+        given[task] = {setting: run.evaluated(task, setting) for setting in names}
+    check_figures(path / RESULTS, results, given, stimuli)
+    return run
 
 
 # ---- runs on different tasks as one --------------------------------------------------------------
@@ -515,4 +552,6 @@ def _joined(runs: Sequence[Run]) -> Run:
         files={},
     )
     stimuli = {task: rows for run in runs for task, rows in run.stimuli.items()}
-    return Run(runs[0].path, results, stimuli, runs)
+    predictions = {task: rows for run in runs for task, rows in run.predictions.items()}
+    scores = {key: known for run in runs for key, known in run.scores.items()}
+    return Run(runs[0].path, results, stimuli, predictions, scores)

@@ -206,7 +206,7 @@ def _read_back(directory: results.RunDirectory, inputs: Inputs, warning: str | N
         stored = next(iter(finished.model_warnings), None)  # what a model says when it is asked
         finished = inputs.record(finished, warning or stored)
         directory.finish(finished)
-    return Run(directory.path, finished, dict(inputs.stimuli))
+    return results.opened_run(directory.path, finished, inputs.stimuli)
 
 
 def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool) -> Inputs:

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import permutations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -435,7 +436,7 @@ def refuse_different(runs: Sequence[Run], across: Sequence[str] = ()) -> None:
 
 def _name_of(run: Run, number: int) -> str:
     """What messages call a run, or the measures that were given in this place."""
-    is_file = run.made is None
+    is_file = run.path != Path()
     return str(run.path) if is_file else f"number {number} ({model_label(run.results.model)})"
 
 

@@ -1,0 +1,77 @@
+"""The measures of predictions that are in memory, in Python, with the names of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lmdiag.asking.protocol import Predictions, Protocol
+from lmdiag.presentable import Presentable
+from lmdiag.results.evaluation import evaluate
+from lmdiag.results.figures import figures
+from lmdiag.results.item_scores import item_scores
+from lmdiag.results.model_labels import model_label
+from lmdiag.results.results import Figure, of_setting
+from lmdiag.results.run import Run
+from lmdiag.text import suggest
+from lmdiag.types import Fold
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from lmdiag.stimuli import Stimuli
+
+
+class Measures(Presentable, dict[str, Figure]):
+    """The measures of a task: name -> `lmdiag.results.Figure`.
+
+    Attributes:
+        stimuli, predictions: what was measured.
+        protocol: k, threshold, and how the model was asked.
+        name: of the model.
+        scores: measure -> the values of the single items behind it.
+        folds: differences between words that did not count, see `lmdiag.measures.fold_word`.
+        signature: makes two of them comparable exactly when equal.
+        results, run: the measures as the results of a run, and as a run.
+        unscorable: rows whose word the tokenizer cannot represent, as id and word.
+        not_computed: a line for each measure that cannot be computed, and why.
+    """
+
+    def __init__(
+        self,
+        predictions: Predictions,
+        stimuli: Stimuli,
+        protocol: Protocol,
+        folds: Collection[Fold],
+    ) -> None:
+        model = predictions.model
+        kind = model.kind if model else "masked"
+        self.stimuli = stimuli
+        self.predictions = predictions
+        self.protocol = protocol
+        self.folds = folds
+        self.name = model_label(model)
+        task = stimuli.task
+        setting = predictions.perturbation, predictions.run
+        self.scores = item_scores(stimuli, predictions, protocol, folds, kind)
+        found = evaluate(stimuli, [predictions], protocol, folds, kind, [self.scores])
+        super().__init__(found.measures)
+        self.results = of_setting(stimuli, predictions.perturbation, found, model)
+        of_setting_alone = {task: {setting: predictions}}
+        self.run = Run(Path(), self.results, {task: stimuli}, of_setting_alone)
+        self.run.scores[task, *setting] = self.scores  # of these folds, not of the model's
+        self.signature = found.signature
+        self.unscorable = found.unscorable
+        self.not_computed = found.not_computed
+
+    def __missing__(self, name: str) -> Figure:
+        raise KeyError(f"no measure {name!r}{suggest(name, self)}")
+
+    def __repr__(self) -> str:
+        names = ", ".join(self)
+        return f"<Measures of {self.name} on {self.stimuli.task}: {names}; {self.signature}>"
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`."""
+        return figures([self.results]).assign(model=self.name)
