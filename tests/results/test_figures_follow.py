@@ -95,7 +95,7 @@ ON_PREDICTIONS = {
     "a setting less": (without(perturbation="trunc"), "trunc is in results.json alone"),
     "another name": (
         column("perturbation", lambda names: ["new" if x == "trunc" else x for x in names]),
-        "the setting of cprag102 new is not in results.json",
+        "the setting new of cprag102 is not in results.json",
     ),
 }  # fmt: skip
 """What is wrong with the predictions -> what makes it so, and a part of the message."""
@@ -198,7 +198,9 @@ ON_FIGURES = {
     "no levels": (
         lambda document: figures_of(document)["sensitivity"]["by"].clear(), "break-down of"
     ),
-    "a setting less": (lambda document: document["tasks"]["role88"].pop("both"), "both is not in"),
+    "a setting less": (
+        lambda document: document["tasks"]["role88"].pop("both"), "both of role88 is not in"
+    ),
     "a point of a curve": (curve_point, FOLLOWS),
     "no unscorable words": (of_setting("unscorable", []), "number of unscorable is 0, but 2"),
     "other unscorable words": (

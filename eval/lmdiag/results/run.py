@@ -465,9 +465,13 @@ def opened_run(path: Path, results: Results, stimuli: Mapping[str, Stimuli]) -> 
     given = {}
     for task, settings in predictions.items():
         for setting, shuffle in settings:
-            if shuffle and not is_shuffled(task, setting):
-                where = f"{path / PREDICTIONS}: {task} has several shuffles in setting {setting}"
-                raise BadInput(f"{where}: run again with --overwrite")
+            problem = ""
+            if setting not in results.tasks.get(task, {}):
+                problem = f"the setting {setting} of {task} is not in {RESULTS}"
+            elif shuffle and not is_shuffled(task, setting):
+                problem = f"{task} has several shuffles in setting {setting}"
+            if problem:
+                raise BadInput(f"{path / PREDICTIONS}: {problem}: run again with --overwrite")
         names = dict.fromkeys(setting for setting, _ in settings)
         given[task] = {setting: run.evaluated(task, setting) for setting in names}
     check_figures(path / RESULTS, results, given, stimuli)
