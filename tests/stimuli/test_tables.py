@@ -93,6 +93,19 @@ def test_hidden_sheets_and_texts_about_a_table_are_not_read(tmp_path):
     assert read_table(path).notes == ("sheet: two of 3 (about, one, two); --sheet chooses one",)
 
 
+@pytest.mark.parametrize("n_notes", [3, 20])
+def test_notes_in_two_columns_before_a_table_are_not_read(tmp_path, n_notes):
+    """Nor is a longer table passed over for another one, also without known names."""
+    path = tmp_path / "own.xlsx"
+    with pd.ExcelWriter(path) as book:
+        notes = {"Author": ["A. B."] * n_notes, "Year": range(n_notes)}
+        pd.DataFrame(notes).to_excel(book, sheet_name="notes", index=False)
+        rows = {"Satz": [f"Satz {n} ist da." for n in range(40)], "Art": [*"ab"] * 20}
+        pd.DataFrame(rows).to_excel(book, sheet_name="rows", index=False)
+    name = "rows" if n_notes == 3 else "notes"
+    assert read_table(path).notes == (f"sheet: {name} of 2 (notes, rows); --sheet chooses one",)
+
+
 def changed_book(path, *changes, **columns):
     """Writes a workbook and replaces patterns in the XML of its parts."""
     pd.DataFrame({"item": [1]} | columns).to_excel(path, index=False)

@@ -13,11 +13,13 @@ from xml.etree.ElementTree import Element, iterparse
 
 from lmdiag.files import reading
 from lmdiag.files.reading import MAX_CELL, MAX_TABLE, check_size
-from lmdiag.tables.table_headers import Rows, TextRow, below_titles
-from lmdiag.text import date_text, shortened, suggest
+from lmdiag.tables.table_headers import KNOWN_NAMES, Rows, TextRow, below_titles
+from lmdiag.text import date_text, folded, shortened, suggest
 from lmdiag.types import BadInput
 
 _MAX_ROW = 4 * MAX_CELL  # bytes of a row of an Excel file, unpacked
+_MOST_NOTES = 12  # rows of a sheet that may be notes about the table in another one,
+_TIMES_NOTES = 2  # which has so many times as many rows at least
 _MAX_CELLS = 50_000_000  # of the rows that have some text, as wide as the widest
 
 
@@ -27,7 +29,8 @@ def excel_rows(path: Path, sheet: str = "") -> Rows:
     Args:
         path: of the file.
         sheet: name of the sheet, or its number from 1; "" for the first visible one with two
-            columns, or else with some text.
+            columns, or else with some text. A few rows without a known name above them are notes
+            where another sheet has twice as many.
 
     Raises:
         BadInput: the file cannot be read or is too large, there is no such sheet, or a formula has
@@ -49,6 +52,10 @@ def excel_rows(path: Path, sheet: str = "") -> Rows:
     notes = []
     width = {name: max(len(cells) for _, _, cells in rows) for name, rows in found.items()}
     title = max(found, key=lambda name: width[name] > 1, default="")
+    if title and _may_be_notes(found[title]):
+        longest = max(found, key=lambda name: len(found[name]) * (width[name] > 1))
+        is_table = len(found[longest]) >= _TIMES_NOTES * len(found[title])
+        title = longest if is_table else title
     if title and len(titles) > 1 and not sheet:
         names = ", ".join(titles)
         notes.append(f"sheet: {title} of {len(titles)} ({shortened(names)}); --sheet chooses one")
@@ -78,9 +85,15 @@ def _rows_of_sheets(
         merged = _merged(path, archive, worksheet._worksheet_path, has_values=has_values)
         if rows := [*_filled(path, worksheet, merged)]:
             found[worksheet.title] = rows
-            if any(len(cells) > 1 for _, _, cells in rows):
+            if any(len(cells) > 1 for _, _, cells in rows) and not _may_be_notes(rows):
                 break  # the others may be a text about the table
     return titles, found
+
+
+def _may_be_notes(rows: list[TextRow]) -> bool:
+    """Whether a sheet has few rows and no known name above them, as notes in two columns have."""
+    names = {folded(cell) for cell in rows[0][2]}
+    return len(rows) <= _MOST_NOTES and names.isdisjoint(KNOWN_NAMES)
 
 
 def _has_computed_values(archive: zipfile.ZipFile) -> bool:
