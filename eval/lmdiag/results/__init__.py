@@ -23,6 +23,7 @@ from lmdiag.results.run import (
     Run,
     RunDirectory,
     Runs,
+    changed_data,
     digest_of_predictions,
     failures,
     load_run,
@@ -46,7 +47,7 @@ from lmdiag.results.signatures import (
 __all__ = [
     "CHANCE_LEGEND", "CHANCE_SIGNS", "HOW_TO_CONTINUE", "PREDICTIONS", "REPORT", "RESULTS",
     "DataInfo", "Device", "Figure", "FigureKey", "Results", "Run", "RunDirectory", "Runs",
-    "SettingResults", "TaskData", "UnscoredWord", "cited_signature", "combine",
+    "SettingResults", "TaskData", "UnscoredWord", "changed_data", "cited_signature", "combine",
     "digest_of_predictions", "failures", "identity", "load_run", "load_runs", "model_slug",
     "of_setting", "opened_run", "protocol_slug", "read_results", "record_failure", "run_folder",
     "run_folders", "signature", "unfinished_runs",

@@ -213,12 +213,16 @@ class TaskData:
 
 @dataclass(frozen=True)
 class DataInfo:
-    """The data set of a run, as the user named it, its commit, and the fingerprint of all tasks."""
+    """The data set of a run, as the user named it, its commit, and the fingerprint of all tasks.
+
+    `place` is the path of a file or directory from the run directory; "" for other data sets.
+    """
 
     source: str
     revision: str | None
     fingerprint: str
     tasks: dict[str, TaskData]
+    place: str = ""
 
 
 @dataclass(frozen=True)

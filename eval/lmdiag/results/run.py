@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -132,11 +133,9 @@ class RunDirectory:
             new = str(value)
             if old != new:
                 other = f"of another {key} ({old}, not {new})" if key in owner else f"without {key}"
-                what = f"{self.path} holds a run {other}"
                 if re.sub(r"\|data:[^|]*", "", old) == re.sub(r"\|data:[^|]*", "", new):
-                    what = f"the data, or how they are read, changed since the run in {self.path}"
-                remedy = "add --overwrite to make it anew, or choose another --output or --name"
-                raise BadInput(f"{what}: {remedy}")
+                    raise BadInput(changed_data(self.path))
+                raise BadInput(f"{self.path} holds a run {other}: {_ANEW}")
 
     def finish(self, results: Results) -> None:
         """Writes results.json, the mark of a finished run, and removes what only resuming needs."""
@@ -152,6 +151,14 @@ class RunDirectory:
         shutil.rmtree(self.journal, ignore_errors=True)
         for name in names:
             (self.path / name).unlink(missing_ok=True)
+
+
+_ANEW = "add --overwrite to make it anew, or choose another --output or --name"
+
+
+def changed_data(path: Path) -> str:
+    """Returns the message for a run directory whose run asked other rows."""
+    return f"the data, or how they are read, changed since the run in {path}: {_ANEW}"
 
 
 def digest_of_predictions(path: Path) -> str:
@@ -430,6 +437,8 @@ def _rows_of(
     source = data or results.data.source
     if data is None:  # a folder of runs may have the name of the data: it is passed over
         near = [Path(source), *(folder / source for folder in reading.real_path(path).parents)]
+        if results.data.place:
+            near.append(Path(os.path.normpath(reading.real_path(path) / results.data.place)))
         source = str(next((x for x in near if reading.exists(x) and stimuli.is_data(x)), source))
     revision = results.data.revision if data is None else None
     how: dict[str, Any] = {"revision": revision, "limit": protocol.limit, "seed": protocol.seed}

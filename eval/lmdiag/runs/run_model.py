@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import platform
 import shutil
 import sys
@@ -19,10 +20,12 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import __version__, results
 from lmdiag.asking.protocol import Predictions, bos_remark, text_digest
 from lmdiag.asking.rules import effective
+from lmdiag.files.reading import exists, real_path, user_path
 from lmdiag.files.secrets import without_secrets
 from lmdiag.options import Running
 from lmdiag.results import Results, Run, evaluation
 from lmdiag.results.predictions import read_run, write
+from lmdiag.runs.answers_of_run import AnswersOfRun, answers_of_run, refuse_other_rows
 from lmdiag.runs.asking import (
     control_warning,
     predict,
@@ -82,6 +85,12 @@ def run_model(
         the finished run; None on all processes but the first.
     """
     processes = processes or Processes(alone=True)
+    with processes.shared_errors():
+        if processes.first and loaded is None and not run_options.overwrite:
+            slug = results.model_slug(model_id, options.revision, run_options.name)
+            refuse_other_rows(
+                results.run_folder(run_options.output / slug, inputs.protocol), inputs
+            )
     beginning = time.monotonic()
     model = loaded or load_everywhere(model_id, options, processes)
     loading = time.monotonic() - beginning
@@ -177,7 +186,14 @@ def _make_runs(
             opened.callback(directory.close)
             with processes.shared_errors():
                 identity, overwrite = inputs.identity(info), run_options.overwrite
-                is_finished = processes.first and directory.open(identity, overwrite=overwrite)
+                kept = None
+                if processes.first and not overwrite:
+                    kept = answers_of_run(directory.path, inputs, info)
+                anew = overwrite or kept is not None
+                is_finished = processes.first and directory.open(identity, overwrite=anew)
+                if kept is not None:
+                    _finish_with_kept_answers(directory, model, inputs, kept)
+                    is_finished = True
             finished.append(is_finished)
         if not all(finished := processes.share(finished)):
             started = time.monotonic()
@@ -196,6 +212,22 @@ def _make_runs(
             return []
         pairs = zip(directories, members, strict=True)
         return [_read_back(directory, inputs, model.warning) for directory, inputs in pairs]
+
+
+def _finish_with_kept_answers(
+    directory: results.RunDirectory, model: Model, inputs: Inputs, kept: AnswersOfRun
+) -> None:
+    """Writes the results of rows that are read in another way, from answers that there are."""
+    where = directory.path
+    print(
+        f"lmdiag: {where} has the answers to the same questions: figures are computed from them",
+        file=sys.stderr,
+    )
+    earlier = kept.run.results
+    counts = earlier.n_contexts, earlier.device.processes
+    made = save(where, model, inputs, kept.predictions, *counts, earlier.seconds)
+    made = replace(made, n_verbs=earlier.n_verbs)
+    directory.finish(inputs.record(made, next(iter(earlier.model_warnings), None)))
 
 
 def _read_back(directory: results.RunDirectory, inputs: Inputs, warning: str | None) -> Run:
@@ -257,6 +289,17 @@ def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -
         return models.load(model_id, options)
 
 
+def _place(source: str, directory: Path) -> str:
+    """The path of a data set from a run directory; "" if it is not in the file system."""
+    path = user_path(source)
+    if not exists(path):
+        return ""
+    try:
+        return os.path.relpath(real_path(path), real_path(directory))
+    except ValueError:  # on another drive of Windows
+        return ""
+
+
 def save(
     path: Path,
     model: Model,
@@ -285,7 +328,13 @@ def save(
         signature=results.signature(inputs.protocol, fingerprint, asks_words=inputs.asks == "word"),
         identity=inputs.identity(info),
         model=replace(info, **change_texts(asdict(info), without_secrets)),
-        data=results.DataInfo(without_secrets(stimuli.source), stimuli.revision, fingerprint, data),
+        data=results.DataInfo(
+            without_secrets(stimuli.source),
+            stimuli.revision,
+            fingerprint,
+            data,
+            without_secrets(_place(stimuli.source, path)),
+        ),
         protocol=inputs.protocol,
         versions={"lmdiag": __version__, "python": platform.python_version()}
         | {name: version(name) for name in _PACKAGES},

@@ -1,0 +1,91 @@
+"""Answers of a finished run to the questions of rows that are read in another way now.
+
+With `--critical`, `--region` columns or another column of the table, the fingerprint of the data is
+another one, and the questions may be the same: the finished run has the answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lmdiag import results
+from lmdiag.asking.protocol import Predictions
+from lmdiag.asking.questions import QuestionKey, Setting, row_keys
+from lmdiag.results import Run
+from lmdiag.types import BadInput, ModelInfo
+
+if TYPE_CHECKING:
+    from lmdiag.runs.inputs import Inputs
+
+
+class AnswersOfRun(NamedTuple):
+    """A finished run, and its predictions for the settings that are asked now."""
+
+    run: Run
+    predictions: list[Predictions]
+
+
+def answers_of_run(
+    path: Path, inputs: Inputs, info: ModelInfo | None = None
+) -> AnswersOfRun | None:
+    """Returns the answers of the finished run in a directory, if it asked the same questions.
+
+    None where there is no run, it is one on the same data, its rows cannot be read any more, or
+    a question, an id, a target or anything but the data differs. Without `info`, the model is taken
+    to be the run's.
+    """
+    if not (path / results.RESULTS).exists():
+        return None
+    try:
+        run = results.load_run(path)
+    except BadInput:  # the table has changed, or is not there
+        return None
+    info = info or run.results.model
+    now = inputs.identity(info)
+    before = run.results.identity
+    if _but_for_data(now) != _but_for_data(before) or now == before:
+        return None
+    predictions = []
+    for setting in inputs.settings:
+        rows = setting.stimuli
+        key = (setting.perturbation, setting.run)
+        earlier = run.stimuli.get(rows.task)
+        if earlier is None or earlier.form != rows.form or setting.wording is not None:
+            return None
+        if key not in run.predictions[rows.task]:
+            return None
+        asked_before = replace(setting, stimuli=run.asked(rows.task, *key))
+        if _questions(asked_before, info) != _questions(setting, info):
+            return None
+        predictions.append(run.predictions[rows.task][key])
+    return AnswersOfRun(run, predictions)
+
+
+def refuse_other_rows(path: Path, inputs: Inputs) -> None:
+    """Refuses, before a model is loaded, a directory whose run asked other questions."""
+    if not (path / results.RESULTS).exists():
+        return
+    try:
+        before = results.read_results(path)
+    except BadInput:  # damaged: said when the directory is opened
+        return
+    now = inputs.identity(before.model)
+    is_other = now != before.identity and _but_for_data(now) == _but_for_data(before.identity)
+    if is_other and answers_of_run(path, inputs) is None:
+        raise BadInput(results.changed_data(path))
+
+
+def _but_for_data(identity: Mapping[str, Any]) -> dict[str, str]:
+    """What identifies a run, without the fingerprint of its data."""
+    return {key: re.sub(r"\|data:[^|]*", "", str(value)) for key, value in identity.items()}
+
+
+def _questions(setting: Setting, info: ModelInfo) -> list[tuple[str, QuestionKey, str]]:
+    """The id, the question and the target of each row."""
+    columns = setting.stimuli.columns()
+    keys = row_keys(setting, kind=info.kind, cased=True)
+    return [*zip(columns["id"], keys, columns.get("target", columns["id"]), strict=True)]
