@@ -243,8 +243,8 @@ def test_of_several_models_the_sentence_says_for_which_an_effect_is_clear():
          ["No difference between new and base can be told from chance in any of the 2 compared "
           "figures."]),
         ([("accuracy", 0.3, 0.05), ("tse", 0.0, math.nan), ("mw", -0.1, math.nan)],
-         ["The difference in accuracy cannot be told from chance.",
-          "new and base do not differ in any item of tse.", "mw: -0.1, no test."]),
+         ["No difference between new and base can be told from chance in accuracy.",
+          "They do not differ in any item of tse.", "mw: -0.1, no test."]),
         ([("accuracy", 0.3, 0.2)],
          ["No difference between new and base can be told from chance in accuracy."]),
         ([("accuracy", 0.0, math.nan), ("tse", 0.0, math.nan)],

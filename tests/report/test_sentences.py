@@ -229,16 +229,21 @@ def test_layers_are_counted_as_layers_and_those_without_a_test_are_not(counts, s
 
 
 def test_models_that_do_the_same_in_all_ways_of_asking_share_a_sentence():
-    ways = {"a": shares(20, 19), "b": shares(20, 20), "c": shares(20, 10)}
+    ways = {"a": shares(20, 19), "b": shares(20, 20), "c": shares(20, 10), "d": shares(19, 20, 20)}
     runs = [run for of_model in ways.values() for run in of_model]
+    numbers = {"a": [0, 1], "b": [2, 3], "c": [4, 5], "d": [6, 7, 8]}
     multiverse = SimpleNamespace(
-        models=[*ways], numbers_of=lambda name: [2 * "abc".index(name), 2 * "abc".index(name) + 1],
+        models=["a", "b", "c"], numbers_of=numbers.get,
         runs=[SimpleNamespace(results=run) for run in runs], forms={},
         figures=[Headline("role88", "none", "sensitivity", "", "", "sensitivity")],
     )  # fmt: skip
     assert multiverse_findings(multiverse) == [
         "In all 2 ways of asking, a and b are above chance in sensitivity.",
         "For c, asked in 2 ways, the result in sensitivity depends on the way of asking.",
+    ]
+    multiverse.models = ["a", "d"]
+    assert multiverse_findings(multiverse) == [
+        "In all ways of asking (2 of a and 3 of d), a and d are above chance in sensitivity."
     ]
 
 

@@ -275,9 +275,7 @@ def _sentences_of_several(
         where = f"of {_factors_of(tested)} on {_response(analysis)}"
         yield f"No effect {where} can be told from chance {which}."
     for effects in by_effect.values():
-        if without := untested_in_items(
-            [x.test for x in effects if x.test.direction or not tested]
-        ):
+        if without := untested_in_items([x.test for x in effects]):
             yield f"{_what(analysis, effects[0])}: {without}."
 
 

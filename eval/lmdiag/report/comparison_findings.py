@@ -15,8 +15,8 @@ _PLACE = re.compile(r"(layer|step) \d+")
 def comparison_findings(new: str, base: str, tests: Sequence[ReportedTest]) -> Iterator[str]:
     """Yields in which figures a model is higher or lower than another one, by adjusted p.
 
-    `tests` are of figures: the new model's less that of the base. Figures that do not differ in
-    any item have no test.
+    `tests` are of figures: the new model's less that of the base. Figures that do not differ in any
+    item have no test. More than three figures are counted, not named.
     """
     if not tests:
         return
@@ -37,17 +37,25 @@ def comparison_findings(new: str, base: str, tests: Sequence[ReportedTest]) -> I
             parts.append(f"{direction} than {base} in {listing_of_first([x.named for x in group])}")
     if parts:
         yield f"{subject} is {listing(parts)} (adjusted p < .05)."
-    if unclear := len(tested) - len(clear):
-        if not clear and unclear == n:
-            where = f"any of {figures}" if n > 1 else figures
-            yield f"No difference between {names} can be told from chance in {where}."
-        else:
-            others = [test.subject for test in tested if not test.is_clear]
-            where = listing(others) if unclear <= MOST_NAMED else f"{unclear} other figures"
-            yield f"The difference in {where} cannot be told from chance."
+    unclear = [test.subject for test in tested if not test.is_clear]
+    if unclear and not clear:
+        where = figures if n == 1 else f"any of {figures}"
+        if len(unclear) < n:
+            where = listing(unclear)
+            if len(unclear) > MOST_NAMED:
+                where = f"any of the {len(unclear)} figures in which they differ"
+        yield f"No difference between {names} can be told from chance in {where}."
+    elif unclear:
+        where = listing(unclear)
+        if len(unclear) > MOST_NAMED:
+            where = f"{len(unclear)} other figures"
+        yield f"The difference in {where} cannot be told from chance."
     if equal:
-        where = listing_of_first([test.subject for test in equal])
-        yield f"{subject} and {base} do not differ in any item of {where}."
+        where = listing([test.subject for test in equal])
+        if len(equal) > MOST_NAMED:
+            where = f"the other {len(equal)}"
+        they = "They" if parts or unclear else f"{subject} and {base}"
+        yield f"{they} do not differ in any item of {where}."
     if without := untested([test for test in tests if test.value]):
         yield f"{without}."
 

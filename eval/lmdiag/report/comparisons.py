@@ -318,7 +318,7 @@ def pair_findings(pairs: Sequence[RunPair]) -> list[str]:
 
     Figures of which there is no item to compare are named.
     """
-    return _without_items(pairs) + _difference_findings(pairs)
+    return _difference_findings(pairs) + _without_items(pairs)
 
 
 def findings_beside_frequency(results: Results, pair: RunPair) -> list[str]:

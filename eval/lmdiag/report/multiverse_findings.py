@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.report.run_findings import VERDICTS
 from lmdiag.results.results import VersusChance
 from lmdiag.studies.multiverse import Multiverse
-from lmdiag.text import listing, listing_of_first, visible
+from lmdiag.text import capital, listing, listing_of_first, visible
 
 _SIDES: Mapping[VersusChance, tuple[str, str]] = {
     "above": ("is above chance in", "are above chance in"),
@@ -23,12 +23,10 @@ class _Result(NamedTuple):
     """What is so in all ways of asking a model, and what is not.
 
     Attributes:
-        n: ways of asking.
         sides: verdict -> the figures that have it in all ways.
         changing: figures with different verdicts.
     """
 
-    n: int
     sides: tuple[tuple[VersusChance, tuple[str, ...]], ...]
     changing: tuple[str, ...]
 
@@ -38,7 +36,7 @@ def multiverse_findings(multiverse: Multiverse) -> list[str]:
 
     Models of which the same is so share a sentence. A model that was asked in one way has none.
     """
-    models_with: dict[_Result, list[str]] = {}
+    models_with: dict[_Result, dict[str, int]] = {}  # -> model -> in how many ways it was asked
     for model in multiverse.models:
         n = len(multiverse.numbers_of(model))
         verdicts = _verdicts_of_ways(multiverse, model) if n > 1 else {}
@@ -49,22 +47,26 @@ def multiverse_findings(multiverse: Multiverse) -> list[str]:
         ]
         changing = tuple(label for label, found in verdicts.items() if len(found) > 1)
         if sides or changing:
-            models_with.setdefault(_Result(n, tuple(sides), changing), []).append(visible(model))
-    return [_sentence(result, models) for result, models in models_with.items()]
+            models_with.setdefault(_Result(tuple(sides), changing), {})[visible(model)] = n
+    return [_sentence(result, n_of) for result, n_of in models_with.items()]
 
 
-def _sentence(result: _Result, models: Sequence[str]) -> str:
-    """What is so in all ways of asking some models."""
-    names = listing(models)
+def _sentence(result: _Result, n_of: Mapping[str, int]) -> str:
+    """What is so in all ways of asking some models, whose numbers of ways are given."""
+    names = listing([*n_of])
+    counts = {*n_of.values()}
+    ways = f"in all {next(iter(n_of.values()))} ways of asking"
+    if len(counts) > 1:
+        ways = f"in all ways of asking ({listing([f'{n} of {x}' for x, n in n_of.items()])})"
     rest = ""
     if result.changing:
         rest = f"the result in {listing_of_first(result.changing)} depends on the way of asking"
-    each = " each" if len(models) > 1 else ""
     if not result.sides:
-        return f"For {names},{each} asked in {result.n} ways, {rest}."
-    number = 0 if len(models) == 1 else 1
+        each = listing([f"{x}, asked in {n} ways" for x, n in n_of.items()])
+        return f"For {each}, {rest}."
+    number = 0 if len(n_of) == 1 else 1
     parts = [f"{_SIDES[side][number]} {listing_of_first(of)}" for side, of in result.sides]
-    text = f"In all {result.n} ways of asking, {names} {listing(parts)}"
+    text = f"{capital(ways)}, {names} {listing(parts)}"
     return f"{'; '.join(filter(None, (text, rest)))}."
 
 
