@@ -109,7 +109,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("text", MISTAKES)
 def test_mistakes_name_the_line(tmp_path, text):
-    with pytest.raises(BadInput, match=r"mine.txt is not a table, .*ROLE-1500.txt\): give rows"):
+    with pytest.raises(BadInput, match=r"mine.txt is not a table, .*ROLE-1500.txt\): `lmdiag sur"):
         rows(tmp_path, text, "mine.txt")
     with pytest.raises(BadInput, match=MISTAKES[text]):
         rows(tmp_path, text)

@@ -491,6 +491,13 @@ NOT_STIMULI = {
         "a text and its translation (English and Deutsch): --columns sentence=English"),
     "means": ("cond,mean,sd,n\na,3.1,.5,20\nb,2.2,.4,20\nc,1.7,.1,20\n", "results, as means"),
     "models": ("formula,AIC,BIC\nrt ~ a + b,12.3,14.1\nrt ~ a + c,11.8,13.0\n", "results, as"),
+    "tests of models": ("random.AIC,random.logLik,x\n3.2,1.5,a b\n2.2,1.1,a c\n", "results, as"),
+    "tokens and their numbers": (
+        "token,token_id\nrole,2535\nwhich,2029\nstory,39\ndogs,2000\nran,3030\nhere,17\n",
+        "a list of words and their norms"),
+    "words as names of parts": (
+        "d1sg,d1pl,and,or,d2sg,d2pl,vsg,vpl\nThe,The,and,or,the,the,is,are\nA,Some,and,or,a,some,"
+        "was,were\nMy,My,and,or,my,my,is,are\n", "are parts of sentences of several conditions"),
     "parts of several conditions": (
         "boss_pl,boss_sg,noun,verb_sg,verb_pl\ncooks',cook's,hen,sat,sit\nmaids',maid's,dog,ran,run",
         "boss_pl, boss_sg, verb_sg, verb_pl are parts of sentences of several conditions"),

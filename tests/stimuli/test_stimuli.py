@@ -276,7 +276,7 @@ def test_mistakes_in_a_file_name_row_and_column(tmp_path, name, old, new, messag
     ("data", "task", "message"),
     [
         ("{tmp}/lmdiag", None, "no data at .*/lmdiag: build the data set by `lmdiag build`"),
-        ("{demo}/READM.md", None, r"there is no file .*did you mean 'README.md'\?\): name a"),
+        ("{demo}/READM.md", None, r"there is no file .*did you mean '.*README.md'\?\): na"),
         ("{tmp}/own.csv", None, r"^there is no file .*/own.csv: name a file that exists$"),
         (__file__, None, "cannot be read as data: give a directory or a file ending in .csv, .tsv"),
         ("{demo}", "negg", r"no task 'negg' \(did you mean 'neg136'\?\): choose from cprag102, "),

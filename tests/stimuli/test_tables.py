@@ -285,10 +285,7 @@ def named(old, new):
 BAD = {
     "NA in a region": (put("region_3", "NA"), "own.csv:7: the column region_3 is NA or NaN: write"),
     "NaN in a region": (put("region_2", "NaN"), "own.csv:7: the column region_2 is NA or NaN"),
-    "blank in a level": (put("attractor", "match "),
-                         "own.csv:7: the column attractor has 1 row as 'match ', 48 as 'match'"),
     "case of a level": (put("grammatical", "No"), "1 row as 'No', 48 as 'no', which differ in let"),
-    "blank in an item": (put("item", "2 "), "own.csv:7: the column item has 1 row as '2 ', 3 as"),
     "itm": (named("item", "itm"), "the column 'itm' is nearly 'item'"),
     "items": (named("item", "items"), "the column 'items' is nearly 'item'"),
     "swapped letters": (named("frequency", "contrsat"), "'contrsat' is nearly 'contrast': give"),
@@ -301,7 +298,7 @@ BAD = {
                                    "own.csv:1: the first line seems to be a row"),
     "NaN as context": ("context,target\nNaN,a\n", "own.csv:2: the column context is empty"),
     "NA beside bars": ("item,sentence\n1,NA\n2,B|c\n", "own.csv:2: the column sentence is NA"),
-    "NA in a pair": ("sen,wrong_sen\nA,NA\n", "own.csv:2: the column wrong_sen is missing"),
+    "NA in a pair": ("sen,wrong_sen\nA,NA\n", "own.csv:2: the column wrong_sen is empty"),
 }  # fmt: skip
 """What is wrong for certain -> the file, the error."""
 

@@ -442,8 +442,9 @@ def _check_header(rows: Sequence[TextRow], place: str) -> None:
 
 
 def _values_of_their_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The names that stand in their columns, too."""
-    return [name for name, *values in zip(header, *rows, strict=False) if name and name in values]
+    """The names that stand in their columns, too, among other values."""
+    columns = zip(header, *rows, strict=False)
+    return [x for x, *values in columns if x and x in values and {x} != {*values}]
 
 
 def _values_of(texts: list[str], separator: str, *, raw: bool) -> Sequence[Any]:

@@ -219,7 +219,7 @@ def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
     known = [x for x in layout.values if x in numbers or x in with_units]
     outcomes = [*named("outcome", known), *filter(is_outcome, known)]
     outcomes += [name for name in known if folded(name) == "value"]
-    roles = ("reader", "position", "text", "list", "item")
+    roles = ("reader", "position", "text", "list", "item", "count")
     further = [x for x in numbers if not any(is_named(x, role) for role in roles)]
     further = [x for x in further if folded(x) != "region" and not _are_trials(layout, x)]
     further.sort(key=lambda x: len(layout.values[x].levels) <= MOST_LABELS)

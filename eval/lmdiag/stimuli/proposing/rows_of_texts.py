@@ -42,9 +42,10 @@ _LANGUAGES = {
 def not_stimuli(layout: TextColumns) -> OtherRows | None:
     """Returns what a row is of a table of statistics, or of two texts that are compared."""
     names = {*map(folded, layout.values)}
-    n_means = len(names & _MEANS)
-    is_result = len(names & _FITS) > 1 or (n_means > 1 and not (layout.sentences or layout.item))
-    if is_result and not layout.of_readers:
+    ends = {folded(re.split(r"[._ ]", name.rstrip("._ "))[-1]) for name in layout.values}
+    are_fits = len((names | ends) & _FITS) > 1
+    are_means = len(names & _MEANS) > 1 and not (layout.sentences or layout.item)
+    if (are_fits or are_means) and not layout.of_readers:
         return OtherRows("", "results, as means or estimates, and neither stimuli nor responses")
     return _compared_texts(layout)
 

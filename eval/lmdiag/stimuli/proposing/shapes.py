@@ -201,7 +201,7 @@ def has_many_alternatives(layout: TextColumns) -> list[str]:
     ]
     places = [x for x in places if any(name_conditions(*pair) for pair in combinations(x, 2))]
     firsts = [place[0] for place in places]
-    are_apart = all(layout.shared_words(*pair) < RELATED for pair in combinations(firsts, 2))
+    are_apart = any(layout.shared_words(*pair) < RELATED for pair in combinations(firsts, 2))
     parts = {*chain.from_iterable(places)} if len(places) > 1 and are_apart else set()
     return [name for name in layout.values if name in parts]
 

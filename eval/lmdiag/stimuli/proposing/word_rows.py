@@ -212,7 +212,7 @@ def _n_texts(
     n_words, n_runs, beginnings = found
     (beginning, n_alike), *_ = beginnings.most_common()
     n_texts = beginnings.total()
-    begin_alike = 2 * n_alike > n_texts
+    begin_alike = 2 * n_alike > n_texts > 1
     if 2 * n_texts > n_words:
         are_texts = begin_alike and beginning <= 1
     else:

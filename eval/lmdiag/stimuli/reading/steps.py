@@ -131,10 +131,10 @@ def _with_texts_once(table: Table) -> Table:
 
     if "contrast" in table.columns or table.form not in ("", "sentences"):
         return table
-    if len(table) < FEW_ROWS:
-        return table
     words = [name for name in TEXT_COLUMNS if name != "sentence"]
     texts_of = [*(["sentence"] if table.form else words), "regions"]
+    if len(table) < FEW_ROWS or table.columns.keys().isdisjoint(texts_of):
+        return table
     items = [name for name in named("item", table.columns) if name.casefold() != "id"][:1]
     names = [*items, *(name for name in texts_of if name in table.columns)]
     texts = [*zip(*(map(str, table.columns[name]) for name in names), strict=True)]

@@ -59,7 +59,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         *NAMES_OF_RESPONSES, "completion", "continuation", "ending", "word", "target",
     ),
     "count": (
-        "count", "counts", "n", "freq", "frequency", "nresponses", "numberofresponses",
+        "count", "counts", "n", "freq", "frequency", "nresponses", "numresponses",
+        "numberofresponses",
         "responsecount", "total",
     ),
     "cloze": (
