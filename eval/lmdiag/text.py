@@ -249,6 +249,28 @@ def column_like(name: str, columns: Iterable[str]) -> str:
     return name
 
 
+def without_copies(columns: Iterable[object]) -> list[str]:
+    """Returns the columns of a table as the user spells them, without copies by a known name.
+
+    >>> without_copies(["item", "Item", "subject", "RT"])
+    ['Item', 'subject', 'RT']
+    """
+    names = [*map(str, columns)]
+    copies = {name.lower() for name in names if name != name.lower()}
+    return [name for name in names if name not in copies]
+
+
+def backticks_hint(formula: str, columns: Iterable[object]) -> str:
+    """Returns how a column whose name is no single word is written in a formula that has it.
+
+    >>> backticks_hint("RT ~ Critical verb", ["RT", "Critical verb"])
+    '; write `Critical verb` between backticks'
+    """
+    plain = re.sub(r"`[^`]*`", "", formula)
+    named = [str(name) for name in columns if str(name) in plain and re.search(r"\W", str(name))]
+    return f"; write `{max(named, key=len)}` between backticks" if named else ""
+
+
 def suggest(name: str, choices: Iterable[str]) -> str:
     """Returns ` (did you mean 'x'?)` for the choice closest to a name; "" if none is close.
 

@@ -415,3 +415,15 @@ def test_one_of_several_measures_has_to_be_chosen():
     with pytest.raises(BadInput, match=r"measure has the names of 2 measures \(ffd, tt\): choose"):
         analyse_table(both)
     assert [*analyse_table(both[both["measure"] == "tt"]).conditions] == ["c"]
+
+
+def test_a_known_name_of_items_is_taken_and_levels_may_be_texts():
+    table = pd.DataFrame({"stimulus": [1, 1, 2, 2, 3, 3], "a": list("xyxyxy")})
+    table["surprisal"] = [1.0, 4, 2, 3, 1.5, 3.5]
+    found = lmdiag.analyse(table, levels="a=y,x")
+    assert found.effects["label"].tolist() == ["a[x - y]"]
+    assert "columns: stimulus as item, by its name" in found.notes
+    with pytest.raises(BadInput, match=r"levels.*: write COLUMN=a,b,c"):
+        lmdiag.analyse(table, levels="y,x")
+    with pytest.raises(BadInput, match="for the effects at one level write --filter a=x"):
+        lmdiag.analyse(table.assign(b=[1, 2] * 3), by="a", conditions="b")

@@ -266,3 +266,26 @@ def test_a_design_is_written_and_found(command, options):
         assert set(verbs.nunique()) == {1}
     text = rows.columns()["sentence" if rows.regions else "context"]
     assert text[1].startswith("The baker near the sailors")
+
+
+def test_columns_of_two_words_functions_and_responses_are_named_in_remedies(command):
+    """And columns as the user spells them, without the copies that have the known names."""
+    rows = "".join(f"1,{n},w{n},{300 + n % 7},{n % 5},s1\n" for n in range(1, 40))
+    file = command.folder / "times.csv"
+    file.write_text(f"Text,position,word,Reading time,bits,Subject\n{rows}")
+    fit = ["fit", file, "--surprisal", "bits"]
+    assert "e.g. one of Reading time, bits" in command.refused(*fit)
+    refused = command.refused(*fit, "--formula", "Reading time ~ surprisal")
+    assert "write `Reading time` between backticks" in refused
+    assert "columns: Text, position, word, Reading time, bits, Subject" in refused
+    refused = command.refused(*fit, "--response", "log(bits)")
+    assert "a function of a column is written in --formula 'log(bits) ~ ...'" in refused
+
+
+def test_report_and_analyse_keep_existing_files_alike(command):
+    file = command.folder / "kept.csv"
+    file.write_text("kept")
+    for name in ("report", "analyse"):
+        assert "exists already" in command.refused(name, command.runs[0], "--out", file)
+    assert command("report", command.runs[0], "--out", file, "--overwrite")[0] == 0
+    assert file.read_text() != "kept"

@@ -212,6 +212,8 @@ def analyse_table(
     conditions = [column_like(name, columns) for name in conditions]
     by, response = (name and column_like(name, columns) for name in (by, response))
     item = [column_like(name, columns) for name in item]
+    found_item = [] if item or formula or {"item", "contrast"} & {*columns} else _known_item(table)
+    item = item or found_item
     response = response or formula.partition("~")[0].strip(" `") or "surprisal"
     orders = {column_like(name, columns): order for name, order in (levels or {}).items()}
     named = [*conditions, *filter(None, [by]), *orders]
@@ -227,7 +229,7 @@ def analyse_table(
     table = rows.with_model_and_item(table)
     table, notes = rows.with_response(table, response)
     table, left_out = rows.with_a_value(table, response)
-    notes.append(left_out)
+    notes += [left_out, *(f"columns: {name} as item, by its name" for name in found_item)]
     reads: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -353,6 +355,12 @@ def _means(
     if problems and is_required and not means:
         raise problems[0]
     return means
+
+
+def _known_item(table: DataFrame) -> list[str]:
+    """The one column that has a known name of items; [] for none or several."""
+    likely = known_columns("item", table)
+    return likely if len(likely) == 1 else []
 
 
 def _means_of_models(

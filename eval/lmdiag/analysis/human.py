@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,7 @@ from lmdiag.stimuli.proposing.word_rows import dividing_columns, word_rows
 from lmdiag.stimuli.reading.steps import read_frame_rows
 from lmdiag.stimuli.values.kinds import values_of
 from lmdiag.stimuli.values.layouts import TableLayout
+from lmdiag.stimuli.values.names import named
 from lmdiag.tables.table_files import (
     MISSING,
     TRUTH,
@@ -45,7 +47,7 @@ from lmdiag.tables.table_files import (
     has_json_rows,
     name_texts,
 )
-from lmdiag.text import in_order, shortened, suggest
+from lmdiag.text import backticks_hint, in_order, shortened, suggest, without_copies
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 
@@ -140,10 +142,14 @@ class HumanTable:
     def texts(self, column: str) -> Series[str]:
         """Returns a column as text, "" where a value is missing; `BadInput` if there is none."""
         if column not in self.frame.columns:
-            names = [*self.frame.columns]
-            suggestion = suggest(column, names)
+            names = without_copies(self.frame.columns)
+            formula = self.procedure.formula
+            hint = backticks_hint(formula, names)
+            if not formula and re.fullmatch(r"\w+\(.+\)", column):
+                hint = f"; a function of a column is written in --formula '{column} ~ ...'"
+            suggestion = "" if hint else suggest(column, names)
             raise BadInput(
-                f"{self.name}: no column {column!r}{suggestion}; columns: {', '.join(names)}"
+                f"{self.name}: no column {column!r}{suggestion}{hint}; columns: {', '.join(names)}"
             )
         if column not in self._texts:
             values = as_texts(self.frame[column].reset_index(drop=True))
@@ -343,10 +349,29 @@ def read_human(
     source = user_path(str(data)) if isinstance(data, str | Path) else data
     name = source.name if isinstance(source, Path) else "rows"
     frame, notes = _read_rows(source, options)
+    if not (profile or (chosen and (chosen.response or chosen.formula))):
+        raise BadInput(f"{name}: {_without_response(frame)}")
     procedure = with_places(procedure_for(frame.columns, profile, chosen), frame)
     if procedure.lags == 0 and not (procedure.formula or (chosen and chosen.lags == 0)):
         notes = (*notes, "no columns of texts and positions: earlier words are not used")
     return HumanTable(frame, name, procedure, notes)
+
+
+_MOSTLY = 0.5
+"""Share of the rows in which a column of numbers has one."""
+
+
+def _without_response(frame: DataFrame) -> str:
+    """What to do where no response is named: the columns that may be one are those of numbers."""
+    numbers = {
+        str(name): to_numeric(frame[name], errors="coerce")
+        for name in frame
+        if str(name).lower() not in PLACES and not named("item", [str(name)])
+    }
+    likely = [name for name, of in numbers.items() if of.notna().mean() > _MOSTLY]
+    likely = [name for name in without_copies(likely) if numbers[name].nunique() > 2]
+    which = f", e.g. one of {', '.join(likely)}" if likely else ""
+    return f"no response: name the column of the human measure, --response COLUMN{which}"
 
 
 def with_places(procedure: Profile, table: DataFrame | Mapping[str, Sequence[Any]]) -> Profile:

@@ -17,7 +17,7 @@ from pandas.api.types import is_numeric_dtype
 from scipy.special import chdtrc, fdtrc, stdtr, stdtrit
 
 from lmdiag.stats import LEVEL, Values
-from lmdiag.text import in_order
+from lmdiag.text import backticks_hint, in_order, without_copies
 from lmdiag.types import BadInput, Coding
 
 
@@ -166,12 +166,11 @@ def _parsed(formula: str, table: DataFrame) -> Any:
     try:
         parsed = mixedlm.parse_formula(formula)
     except ValueError as error:
-        raise BadInput(
-            f"formula {formula!r}: {error}; write it as lme4 has it, as in y ~ a * b + (1 | item), "
-            "with functions such as log computed as columns first"
-        ) from None
+        lme4 = "; write it as lme4 has it, as in y ~ a * b + (1 | item), with functions such as "
+        remedy = backticks_hint(formula, table.columns) or f"{lme4}log computed as columns first"
+        raise BadInput(f"formula {formula!r}: {error}{remedy}") from None
     if missing := sorted(parsed.all_variables - {*table.columns}):
-        names = ", ".join(map(str, table.columns))
+        names = ", ".join(without_copies(table.columns))
         raise BadInput(f"formula {formula!r}: no column {missing[0]!r}; choose from {names}")
     return parsed
 

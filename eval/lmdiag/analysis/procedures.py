@@ -220,13 +220,15 @@ def procedure_for(
 ) -> Profile:
     """Returns the procedure for a table.
 
-    `BadInput` without such a profile, without a response, or if the table lacks a column.
+    `BadInput` without such a profile, or if the table lacks a column.
 
     Args:
         columns: of the table.
         profile: of `PROFILES`; None for the default.
         chosen: fields that differ from the profile, and filters on top of it.
     """
+    from lmdiag.analysis.regression import names_in
+
     if profile is not None and profile not in PROFILES:
         raise BadInput(f"no profile {profile!r}: choose from {', '.join(PROFILES)}")
     chosen = chosen or Procedure()
@@ -240,9 +242,8 @@ def procedure_for(
     values["reader"] = values["reader"] or next(iter(named("reader", columns)), "")
     if not (values["text"] or values["position"] or chosen.lags):
         values["lags"] = 0  # no row has a place in a text
-    values["response"] = values["response"] or values["formula"].partition("~")[0].strip()
-    if not values["response"]:
-        raise BadInput("no response: name the column of the human measure, --response COLUMN")
+    of_formula = names_in(values["formula"].partition("~")[0])
+    values["response"] = values["response"] or next(iter(of_formula), "")
     return Profile(**values)
 
 

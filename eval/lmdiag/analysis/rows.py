@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from lmdiag.stimuli.values.levels import joined_texts, level_texts
 from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_outcome, names_measures
 from lmdiag.stimuli.values.names import named as known_columns
 from lmdiag.tables.table_files import as_numbers
-from lmdiag.text import DATA_SUFFIX, column_like, folded, shortened
+from lmdiag.text import DATA_SUFFIX, column_like, folded, shortened, without_copies
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ def data_of(table: DataFrame) -> DataFrame:
 def unperturbed(table: DataFrame, item: Sequence[str], named: Sequence[str]) -> DataFrame:
     """Returns the unperturbed rows of a task; `named` columns that mean something else are data."""
     if unknown := [name for name in (*named, *item) if name not in table]:
-        raise BadInput(f"no column {unknown[0]!r}: choose from {', '.join(table)}")
+        names = ", ".join(without_copies(table))
+        raise BadInput(f"no column {unknown[0]!r}: choose from {names}")
     taken = [name for name in named if name in _OWN and f"{name}{DATA_SUFFIX}" not in table]
     table = table.rename(columns={name: f"{name}{DATA_SUFFIX}" for name in taken})
     if item:
@@ -198,6 +200,9 @@ def _response(table: DataFrame, response: str) -> Series:
         probability = 2.0 ** -table["surprisal"].astype(float)
         return probability if response == "probability" else logit(probability)
     if response != "correct":
+        if re.fullmatch(r"\w+\(.+\)", response):
+            rule = "compute a function of a column as a column of its own first"
+            raise BadInput(f"no column {response!r}: {rule}")
         has_texts = any(values_of(table[name]).kind() == "text" for name in table)
         remedy = "; `lmdiag run FILE` gives surprisals of texts" if has_texts else ""
         raise BadInput(f"no column {response!r}: {_choice(table)}{remedy}")

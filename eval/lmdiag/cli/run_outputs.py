@@ -168,7 +168,7 @@ def report_command(
     across: Across = (),
     design: Annotated[DesignOptions, options.RECORD] = DesignOptions(),
     data: options.DataOfRuns = None,
-    showing: Annotated[options.ShowingAnew, options.OUTPUT] = options.ShowingAnew(),
+    showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
 ) -> None:
     """Writes the report: without --out and --format, the page `report.html` in the run directory.
 
