@@ -42,7 +42,7 @@ def hostile_runs(tmp_path_factory):
         names = dict.fromkeys(("UID", "field", "linguistics_term", "pairID"), text)
         pairs.append(json.dumps(sentences | names | {TEXTS[0]: TEXTS[i % FEW]}))
     (folder / "pairs.jsonl").write_text("\n".join(pairs), "utf-8")
-    made = {"fillers": TEXTS, "unscorable": 3}
+    made = {"fillers": [*TEXTS, "a\0b"], "unscorable": 3}
     facts = ("id", "commit", "dtype", "architecture", "tokenizer", "revision")
     made |= zip(facts, TEXTS, strict=False)
     runs = {}

@@ -8,6 +8,7 @@ import re
 import reprlib
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache
 from typing import Any, NamedTuple
@@ -217,6 +218,36 @@ def is_composed(text: str) -> bool:
     (False, True, False)
     """
     return not is_decomposed(text) and not unicodedata.is_normalized("NFD", text)
+
+
+_BYTES = {chr(n): n for n in range(0x80, 0x100)}  # as Latin-1, and below as Windows-1252
+_BYTES |= {bytes([n]).decode("cp1252", "ignore") or chr(n): n for n in _BYTES.values()}
+_CONTINUING = "".join(character for character, n in _BYTES.items() if n < 0xC0)
+# a letter of Latin, Greek or Cyrillic in UTF-8, or a character of three bytes, read as Windows-1252
+_MISREAD = re.compile(f"[ÂÃÄÅÎÏÐÑ][{_CONTINUING}]|[à-ï][{_CONTINUING}]{{2}}").search
+_CLOSING = tuple("”“’…–—")  # which are continuing bytes, and end a word in capitals: PÅ”
+
+
+def misread_word(text: str) -> tuple[str, str]:
+    """Returns a word that is UTF-8 read as Windows-1252, and what it was; "" and "" without one.
+
+    >>> misread_word("Der bÃ¤cker kam."), misread_word("Der Bäcker kam.")
+    (('bÃ¤cker', 'bäcker'), ('', ''))
+    """
+    for word in text.split() if not text.isascii() and _MISREAD(text) else ():
+        match = _MISREAD(word)
+        if not match or (word.isupper() and word.endswith(_CLOSING)):
+            continue
+        content = bytearray()
+        for character in word:
+            number = _BYTES.get(character, ord(character))
+            content += bytes([number]) if number < 0x100 else character.encode()
+        with suppress(UnicodeDecodeError):
+            meant = content.decode()
+            # a Chinese character may be é and two marks: é”…
+            if match[0][0] in "ÂÃÄÅÎÏÐÑâ" or sum(not x.isascii() for x in meant) > 1:
+                return word, meant
+    return "", ""
 
 
 def folded(name: str) -> str:

@@ -15,7 +15,14 @@ from lmdiag.cli import command_options as options
 from lmdiag.cli import say
 from lmdiag.files.reading import decoded, read_text, user_path
 from lmdiag.files.writing import write_atomically
-from lmdiag.tables.table_files import TABLE_SUFFIXES, WRITTEN_SUFFIXES, has_json_rows, write_table
+from lmdiag.tables.table_files import (
+    TABLE_SUFFIXES,
+    WRITTEN_SUFFIXES,
+    Table,
+    has_json_rows,
+    row_index,
+    write_table,
+)
 from lmdiag.tables.text_tables import is_text_table
 from lmdiag.text import visible
 from lmdiag.types import BadInput, TableOptions
@@ -114,6 +121,7 @@ def _texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
     """The texts of a table, or the lines of a text file or of standard input."""
     from lmdiag.runs.surprisals import NamedTexts, read_texts
     from lmdiag.stimuli.reading.conversion import markup_problem
+    from lmdiag.stimuli.reading.steps import odd_characters
 
     path = user_path(file)
     is_table = path.suffix.lower() in TABLE_SUFFIXES or (
@@ -137,7 +145,12 @@ def _texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
     for number, line in enumerate(lines, start=1):
         if problem := markup_problem(line):
             raise BadInput(f"{file}:{number}: the text {problem}")
-    return NamedTexts(lines, [*range(1, len(lines) + 1)])
+        if "\0" in line:
+            raise BadInput(f"{file}:{number}: the text has a NUL character: remove it")
+    notes = odd_characters(
+        Table.of(file, {"text": lines}, row_index(range(1, len(lines) + 1), "line"))
+    )
+    return NamedTexts(lines, [*range(1, len(lines) + 1)], tuple(notes))
 
 
 def fit_command(

@@ -15,7 +15,7 @@ from datetime import date, time, timedelta
 from functools import cached_property
 from numbers import Number
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
 from lmdiag import diagnostics
 from lmdiag.files import reading, writing
@@ -221,6 +221,13 @@ class Table:
             problem = f"{len(longest):,} characters; at most {MAX_CELL:,} are read"
             raise self.error(values.index(longest), f"{name} has {problem}")
 
+    def _refuse_nul(self) -> None:
+        """Refuses NUL in a cell: no text has it, and other programs end the text there."""
+        for name, values in self.columns.items():
+            if "\0" in "".join(filter(_is_text, values)):
+                row = next(i for i, x in enumerate(values) if _is_text(x) and "\0" in x)
+                raise self.error(row, f"the column {visible(name)} has a NUL character: remove it")
+
     def plain(self) -> Table:
         """Returns the table with texts, numbers, truth values, and None for what is missing.
 
@@ -230,6 +237,7 @@ class Table:
         """
         made = {name: self._plain(name) for name in self.rows}
         other = {name: self._wrong_kinds(name, values) for name, values in made.items()}
+        self._refuse_nul()
         unread = []
         for name, kinds in other.items():
             n_filled = sum(value is not None for value in made[name])
@@ -411,7 +419,10 @@ def _of_cells(name: str, found: Rows, unit: str, *, raw: bool) -> Table:
             columns[column] = _values_of(texts, found.separator, raw=raw)
     places = [line for line, _, _ in rows]
     index = row_index(places, unit, below=[number - first_number for _, number, _ in rows])
-    return Table.of(name, columns, index, notes=notes, is_text=not is_own)
+    table = Table.of(name, columns, index, notes=notes, is_text=not is_own)
+    if not is_own:
+        table._refuse_nul()
+    return table
 
 
 def _check_header(rows: Sequence[TextRow], place: str) -> None:
@@ -621,6 +632,10 @@ def _plain_value(value: Any) -> Any:
         number = float(value)  # type: ignore[arg-type]
         return number if number == number else None
     return str(value) if isinstance(value, str) else value
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    return isinstance(value, str)
 
 
 def _is_list_of(name: str, value: Any) -> bool:

@@ -46,7 +46,7 @@ from lmdiag.tables.table_files import (
     read_table,
     row_index,
 )
-from lmdiag.text import DATA_SUFFIX, first_few, is_composed, is_decomposed
+from lmdiag.text import DATA_SUFFIX, first_few, is_composed, is_decomposed, misread_word
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def first_steps(
         for split in options.split:
             table = _with_parts(table, split)
     problems.refuse()
-    return table.having({}, *_two_forms(table))
+    return table.having({}, *_two_forms(table), *odd_characters(table))
 
 
 def _without_outer_blanks(table: Table) -> Table:
@@ -323,6 +323,33 @@ def _two_forms(table: Table) -> list[str]:
         f"letters: {rows}, {table.where(firsts[False])} as one character (composed): a model may "
         "read other tokens; words are compared in one form (Unicode's C)"
     ]
+
+
+def odd_characters(table: Table) -> list[str]:
+    """Returns lines on words in a wrong encoding, and on byte-order marks inside texts."""
+    misread: dict[int, tuple[str, str]] = {}  # row -> a word, and what it was
+    marks = set()
+    for values in table.columns.values():
+        others = {value for value in {*filter(_is_text, values)} if not value.isascii()}
+        words = {value: found for value in others if (found := misread_word(value))[0]}
+        marked = {value for value in others if "\ufeff" in value}
+        for row, value in enumerate(values if words or marked else ()):
+            if _is_text(value):
+                if value in words:
+                    misread.setdefault(row, words[value])
+                if value in marked:
+                    marks.add(row)
+    lines = []
+    if misread:
+        where = f"{table.name}, {table.places(sorted(misread))}"
+        word, meant = misread[min(misread)]
+        what = f"{word!r} seems to be {meant!r} in a wrong encoding, and models read it as it is"
+        lines.append(f"letters: {where}: {what}: write the file anew, as UTF-8")
+    if marks:
+        where = f"{table.name}, {table.places(sorted(marks))}"
+        what = "a byte-order mark (U+FEFF) inside a text, which models read"
+        lines.append(f"letters: {where}: {what}: remove it")
+    return lines
 
 
 def _named_columns(options: TableOptions, columns: Collection[str]) -> list[tuple[str, str]]:
