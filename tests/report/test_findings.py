@@ -275,7 +275,7 @@ def test_a_sentence_begins_with_a_capital_but_for_the_name_of_a_model():
     [
         ({"b": [0.2, -0.1], "c": [0.3, 0.1]},
          "b is higher in 1 and lower in 1 and c is higher in 2"),
-        ({"b": [-0.2, -0.1], "c": []}, "b is lower in 2 and c is different in none"),
+        ({"b": [-0.2, -0.1], "c": []}, "b is lower in 2 and c is not distinguishable in any"),
     ],
 )  # fmt: skip
 def test_of_several_models_the_clear_differences_are_counted(pairs, said):

@@ -193,6 +193,11 @@ def test_sentences_on_a_comparison_say_what_the_adjusted_tests_say(seed):
     several = [*comparisons_findings("base", {"one": tests, "other": [tests[0]]})]
     n_higher = sum(test.is_clear and test.value > 0 for test in tests)
     assert (f"one is higher in {n_higher}" in several[0]) == (n_higher > 0)
+    assert "different in none" not in several[0]
+    if not tests[0].is_tested:
+        assert "other is the same in every item" in several[0]
+    elif not tests[0].is_clear:
+        assert "other is not distinguishable in any" in several[0]
 
 
 def shares(*counts):

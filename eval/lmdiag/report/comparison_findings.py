@@ -74,8 +74,16 @@ def comparisons_findings(base: str, pairs: Mapping[str, Sequence[ReportedTest]])
         n_higher = len(in_direction(tests, "higher"))
         n_lower = len(in_direction(tests, "lower"))
         sides = [f"{word} in {n}" for word, n in (("higher", n_higher), ("lower", n_lower)) if n]
-        counts.append(f"{visible(new)} is {listing(sides or ['different in none'])}")
+        counts.append(f"{visible(new)} is {listing(sides or [_without_verdict(tests)])}")
     n = max((len(tests) for tests in pairs.values()), default=0)
     if n:
         figures = f"the {n} compared figures" if n > 1 else "the compared figure"
         yield f"Against {visible(base)}, of {figures} {listing(counts)} (adjusted p < .05)."
+
+
+def _without_verdict(tests: Sequence[ReportedTest]) -> str:
+    """What is said of a model that is higher or lower in no figure."""
+    if not tests:
+        return "not compared"
+    is_equal = not any(test.is_tested or test.value for test in tests)
+    return "the same in every item" if is_equal else "not distinguishable in any"
