@@ -368,7 +368,8 @@ def end(error: BaseException, command: str, state: str) -> int:
             option = (error.token.keyword or error.token.value).partition("=")[0]
             if instead := instead_of(option, command):
                 message = f"there is no option {option}: {instead}."
-        message += f" See `{f'lmdiag {command}'.strip()} --help`."
+        every = " all" if command in MOST_USED else ""
+        message += f" See `{f'lmdiag {command}'.strip()} --help{every}`."
     if isinstance(error, CycloptsError | SharedError) and not is_first:
         return 0
     say(f"lmdiag: error: {message}")

@@ -41,13 +41,13 @@ def answers_of_run(
     if not (path / results.RESULTS).exists():
         return None
     try:
+        before = results.read_results(path)
+        info = info or before.model
+        now = inputs.identity(info)
+        if _but_for_data(now) != _but_for_data(before.identity) or now == before.identity:
+            return None
         run = results.load_run(path)
-    except BadInput:  # the table has changed, or is not there
-        return None
-    info = info or run.results.model
-    now = inputs.identity(info)
-    before = run.results.identity
-    if _but_for_data(now) != _but_for_data(before) or now == before:
+    except BadInput:  # the run is damaged; the table has changed, or is not there
         return None
     predictions = []
     for setting in inputs.settings:

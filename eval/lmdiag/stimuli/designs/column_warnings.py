@@ -205,7 +205,9 @@ def _dropped(uses: Uses, name: str) -> str:
     n_complete = int((n_levels == len(values.levels)).sum())
     has = f"{n_complete} of {len(n_levels)} items have all of its levels"
     has += f" (rows: {shortened(of, 200)})"
-    return f"{name} is not taken for a condition: {has}; correct it, or name it by --conditions"
+    # by items that lack levels, no effect is tested
+    remedy = "correct it, or name it by --conditions" if n_complete else "correct it if it is one"
+    return f"{name} is not taken for a condition: {has}; {remedy}"
 
 
 def _fillers(uses: Uses) -> Iterator[str]:

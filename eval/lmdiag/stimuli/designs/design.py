@@ -93,7 +93,10 @@ def check_columns(stimuli: Mapping[str, Stimuli], design: DesignOptions) -> None
     if design.region not in ("", WHOLE_SENTENCE) and all(
         rows.regions is None for rows in stimuli.values()
     ):
-        raise BadInput(f"--region {design.region}: the rows have no regions")
+        raise BadInput(
+            f"--region {design.region}: the rows have no regions: give columns region_1, region_2, "
+            "..., put | between the regions of a sentence, or name a critical word by --critical"
+        )
 
 
 def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design | None:
