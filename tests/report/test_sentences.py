@@ -22,7 +22,7 @@ from lmdiag.report.comparison_findings import comparison_findings, comparisons_f
 from lmdiag.report.fit_findings import fit_findings
 from lmdiag.report.multiverse_findings import multiverse_findings
 from lmdiag.report.reported_tests import ReportedTest
-from lmdiag.report.run_findings import models_findings
+from lmdiag.report.run_findings import models_findings, run_findings
 from lmdiag.results import Figure, Results
 from lmdiag.results.results import DataInfo, Device, SettingResults, TaskData
 from lmdiag.stats import holm
@@ -231,6 +231,13 @@ def test_layers_are_counted_as_layers_and_those_without_a_test_are_not(counts, s
     (sentence,) = models_findings(shares(*counts), "layers")
     assert sentence.startswith(said)
     assert models_findings(shares(None, None, None, None, None), "layers") == []
+
+
+def test_the_sentence_of_a_single_layer_has_its_number():
+    (run,) = shares(20)
+    layered = replace(run, protocol=replace(run.protocol, layer=3))
+    (said,) = run_findings(layered)
+    assert said.startswith("model, layer 3 gives verbs more probability")
 
 
 def test_models_that_do_the_same_in_all_ways_of_asking_share_a_sentence():

@@ -42,7 +42,7 @@ def run_findings(results: Results, subject: str = "") -> list[str]:
     shared = [clause for clause in clauses if not clause.is_alone]
     groups = [shared] if shared else []
     groups += [[clause] for clause in clauses if clause.is_alone]
-    subject = visible(subject or model_label(results.model))
+    subject = visible(subject or model_label(results.model, results.protocol))
     sentences = []
     for group in groups:
         same = [name for name in group[0].same if all(name in clause.same for clause in group)]
@@ -193,7 +193,7 @@ def prediction_findings(results: Results) -> list[str]:
 
     It has an interval and no test, for no chance level is defined.
     """
-    name = visible(model_label(results.model))
+    name = visible(model_label(results.model, results.protocol))
     sentences = []
     for task in results.tasks:
         figure = results.figure(FigureKey(task, "none", "suite_accuracy"))

@@ -260,8 +260,7 @@ def _findings(report: Report) -> Iterator[str]:
 
     Of one run on test suites, the share of the predictions that hold stands first. Of layers, the
     figures of the last one are named, of many runs the number of models above and below each chance
-    level. First of all stands why a run has no
-    figure.
+    level. First of all stands why a run has no figure.
     """
     for source in report.figures.sources:
         yield from without_any_figure(source.results, source.label)
