@@ -891,6 +891,10 @@ COUNTS = [*range(1, 10)] * 2
          ("word", "position", ("cond",))),  # the fewest texts
         ({"word": TEXT * 2, "position": [*range(1, 19)], "sent": [*"111122222"] * 2,
           "para": ["a"] * 9 + ["b"] * 9}, ("word", "position", ("para",))),  # without gaps
+        ({"word": ["A", "hen", "A", "dog", "My", "hen", "My", "dog", "A", "cat", "A", "cow", "My",
+                   "cat", "My", "cow"], "position": [1, 2] * 8, "sent": [1] * 16,
+          "x": [*"aaaabbbb"] * 2, "y": [*"ccdd"] * 4, "z": [*"e" * 8 + "f" * 8]},
+         ("word", "position", ("sent", "x", "y", "z"))),  # conditions of 2 x 2 x 2
         ({"word": TEXT[:8], "item": [*range(8)], "position": [5, 6] * 4}, None),  # critical words
         ({"word": [f"w{n}" for n in range(9)], "rank": [*range(9)]}, None),  # a list of words
     ],

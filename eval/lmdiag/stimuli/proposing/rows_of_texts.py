@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 
 from lmdiag.stimuli.proposing.other_rows import OtherRows
 from lmdiag.stimuli.proposing.shapes import (
     has_many_alternatives,
     have_words_each,
     labels_of_each,
+    named_alternatives,
 )
 from lmdiag.stimuli.proposing.text_columns import TextColumns
 from lmdiag.stimuli.values.kinds import RELATED
@@ -108,7 +110,10 @@ def rows_of_texts(
 def _shapes(layout: TextColumns) -> Iterator[tuple[str, str]]:
     """Yields what a row is if no option makes stimuli of it, and what does."""
     texts = layout.sentences
-    if parts := has_many_alternatives(layout):
+    parts = has_many_alternatives(layout)
+    if not parts and len(texts) > 1 and not layout.pair:
+        parts = [*chain.from_iterable(named_alternatives(layout))]
+    if parts:
         what = f"{', '.join(parts)} are parts of sentences of several conditions"
         yield what, "write the sentences of each condition into a column"
     if len(texts) > 1 and have_words_each(layout, texts):

@@ -196,14 +196,19 @@ def has_many_alternatives(layout: TextColumns) -> list[str]:
 
     No option joins them to the sentence of each condition.
     """
+    places = named_alternatives(layout)
+    firsts = [place[0] for place in places]
+    are_apart = any(layout.shared_words(*pair) < RELATED for pair in combinations(firsts, 2))
+    parts = {*chain.from_iterable(places)} if are_apart else set()
+    return [name for name in layout.values if name in parts]
+
+
+def named_alternatives(layout: TextColumns) -> list[list[str]]:
+    """Returns the parts of sentences at each place whose names differ in a condition."""
     places = [
         [x for x in place if layout.values[x].are_fragments] for place in _alternatives(layout)
     ]
-    places = [x for x in places if any(name_conditions(*pair) for pair in combinations(x, 2))]
-    firsts = [place[0] for place in places]
-    are_apart = any(layout.shared_words(*pair) < RELATED for pair in combinations(firsts, 2))
-    parts = {*chain.from_iterable(places)} if len(places) > 1 and are_apart else set()
-    return [name for name in layout.values if name in parts]
+    return [x for x in places if any(name_conditions(*pair) for pair in combinations(x, 2))]
 
 
 def _between(

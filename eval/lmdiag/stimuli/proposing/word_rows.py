@@ -28,7 +28,7 @@ _LEAST_STEPS = 0.6  # of the steps from word to word that go up by one
 _MOST_RISES = 0.8  # of the steps from word to word of a response
 _SAMPLE_ROWS = 20_000  # rows that decide first, whether columns are enough
 _MOST_TRIED = 24  # columns, those with the fewest values
-_MOST_PAIRED = 6  # columns of which two are tried together
+_MOST_PAIRED = 6  # columns of which two or three are tried together
 
 
 class WordRows(NamedTuple):
@@ -148,7 +148,9 @@ def _texts(layout: TableLayout, word: str, position: str) -> tuple[str, ...] | N
     starts: list[tuple[str, ...]] = [(name,) for name in known] or [()]
     further: list[tuple[str, ...]] = [(name,) for name in others[:_MOST_TRIED]]
     further += [(*x, *more) for x in starts for more in _of_one_or_two([*known, *others])]
-    tiers = (starts, sorted(further, key=len), whole)
+    of_three = itertools.combinations([*known, *others][:_MOST_PAIRED], 3)  # as of 2 x 2 x 2
+    triples = [(*x, *more) for more in of_three for x in starts]
+    tiers = (starts, sorted(further, key=len), triples, whole)
     for gaps, choices in itertools.product((False, True), tiers):
         sizes = {x: _n_texts(columns, word, position, x, may_have_gaps=gaps) for x in choices}
         enough = [x for x, n in sizes.items() if n]

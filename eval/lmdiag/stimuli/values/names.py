@@ -35,7 +35,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "word": ("word", "ia", "token", "ialabel", "wordform", "target"),
     "reader": (
         "reader", "subject", "participant", "subid", "workerid", "subj", "sub", "participantid",
-        "subjectid", "readerid", "ppt", "pp", "ppid", "vp", "proband", "subjnr", "subjectnr",
+        "partid", "subjectid", "readerid", "ppt", "pp", "ppid", "vp", "proband", "subjnr",
+        "subjectnr",
         "subjid", "subjectnumber", "participantnumber", "worker", "prolificid", "mturkid", "user",
         "userid", "respondent", "student", "person", "md5",
         "md5hashofparticipantsipaddress",
