@@ -254,7 +254,9 @@ def _fill(row: Any, texts: list[str], n_labels: int) -> None:
     for i, (cell, text) in enumerate(zip(row.cells, texts, strict=True)):
         paragraph = cell.paragraphs[0]
         paragraph.style = _TABLE_TEXT
-        paragraph.add_run(tied(visible_lines(text)))
+        text = visible_lines(text)
+        # intervals stay on one line; long labels would be divided within words
+        paragraph.add_run(text if i < n_labels else tied(text))
         if i >= n_labels:
             paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
 
