@@ -27,13 +27,15 @@ from lmdiag.hub import publish
 from lmdiag.hub.publish import is_on_hub
 from lmdiag.leaderboard.entries import read_requests
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
+from lmdiag.options import Recording
 from lmdiag.report.display import output_of
+from lmdiag.report.formats import write_files
 from lmdiag.report.formats.terminal import print_output
 from lmdiag.results import load_run, model_slug
 from lmdiag.results.predictions import read_external
 from lmdiag.stimuli.dataset import script
 from lmdiag.studies.multiverse import Multiverse
-from lmdiag.tables.table_files import TABLE_SUFFIXES, as_frame, read_table
+from lmdiag.tables.table_files import TABLE_SUFFIXES, as_frame, read_table, write_table
 from lmdiag.types import BadInput
 
 # ---- content -------------------------------------------------------------------------------------
@@ -368,3 +370,19 @@ def test_what_is_no_path_is_answered_or_refused(folder, name):
         else:
             with pytest.raises(BadInput):
                 REFUSED[name](text)
+
+
+def test_no_name_of_an_output_has_a_nul(folder):
+    """What the operating system would refuse after the models were asked."""
+    for write in (lambda name: write_files(None, [Path(name)], 8.0), lambda x: Recording(output=x)):
+        with pytest.raises(BadInput, match=r"'a\\x00b' is not a file name: it has a NUL"):
+            write("a\0b")
+
+
+def test_a_file_that_is_a_symbolic_link_is_written_to_its_target(folder):
+    (folder / "data").mkdir()
+    (folder / "link.csv").symlink_to("data/table.csv")
+    write_table(pd.DataFrame({"a": [1]}), Path("link.csv"))
+    assert (folder / "link.csv").is_symlink()
+    assert (folder / "data/table.csv").read_text() == "a\n1\n"
+    assert [*(folder / "data").iterdir()] == [folder / "data/table.csv"]

@@ -54,6 +54,10 @@ class Asking(Batching):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.output is not None:
+            if "\0" in str(self.output):
+                raise BadInput(
+                    f"output: {str(self.output)!r} is not a file name: it has a NUL character"
+                )
             object.__setattr__(self, "output", Path(self.output))
 
 

@@ -183,6 +183,14 @@ def test_a_fault_of_lmdiag_has_its_own_exit_code(error, code):
     assert (ended.returncode, "Traceback" in ended.stderr) == (code, code == 70)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX")
+def test_closed_standard_streams_are_nothing():
+    """Python has None in their place."""
+    words = ["sh", "-c", 'exec "$0" -m lmdiag --version <&- >&-', sys.executable]
+    ended = subprocess.run(words, capture_output=True, text=True, env=environment(), check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_other_commands_have_written_nothing(command, monkeypatch):
     """This process gets SIGINT while a run is read."""
     out = command.folder / "new.html"

@@ -367,6 +367,15 @@ def test_memory_is_not_limited_where_an_accelerator_may_be_used(tmp_path, monkey
     assert limited == {0: [True, True, False], 1: [True, False, False]}
 
 
+def test_a_limit_of_the_board_itself_is_not_raised(monkeypatch):
+    """No process may do that: `ulimit -d` in the board's shell."""
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (10**9, 2 * 10**9))
+    for free, limit in ((10**10, 2 * 10**9), (10**9, 10**9)):
+        monkeypatch.setattr(board_module, "free_memory", lambda device, free=free: free)
+        assert board_module._memory_limit("cpu").args[1] == (limit, limit)
+
+
 # ---- the site ------------------------------------------------------------------------------------
 
 

@@ -139,6 +139,7 @@ def program(argv: Sequence[str] | None = None) -> NoReturn:
         os._exit(code)
 
     code = FAULT  # of a traceback
+    _open_closed_streams()
     # It runs after all other exit functions, which are registered later. Destroying the modules
     # of torch would take 0.2 s.
     atexit.register(leave_at_once)
@@ -160,6 +161,18 @@ def program(argv: Sequence[str] | None = None) -> NoReturn:
             signal.signal(number, signal.SIG_IGN)
         leave_at_once()
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Connects standard streams that were closed, as by `>&-`, with nothing.
+
+    Python has None in their place. Their numbers are taken: the next file that is opened would be
+    the standard output of libraries in C.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115 (stays open)
+            setattr(sys, name, stream)
 
 
 def _send_again(lost: sys.UnraisableHookArgs) -> None:

@@ -101,7 +101,7 @@ def _write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
     if file.suffix == ".jsonl":
         lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-        writing.write_atomically(file, lines.encode())
+        writing.write_user_file(file, lines.encode())
     else:
         write_table(DataFrame(rows).map(lambda x: "|".join(x) if isinstance(x, list) else x), file)
 

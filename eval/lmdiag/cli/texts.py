@@ -14,7 +14,7 @@ from lmdiag.analysis.procedures import Procedure
 from lmdiag.cli import command_options as options
 from lmdiag.cli import say
 from lmdiag.files.reading import decoded, read_text, user_path
-from lmdiag.files.writing import write_atomically
+from lmdiag.files.writing import write_user_file
 from lmdiag.tables.table_files import (
     TABLE_SUFFIXES,
     WRITTEN_SUFFIXES,
@@ -197,6 +197,6 @@ def fit_command(
         **vars(table) | vars(procedure),
     )
     if residuals:
-        write_atomically(residuals, words_as_csv(result).encode())
+        write_user_file(residuals, words_as_csv(result).encode())
         say(f"Saved in {residuals}")
     showing.show(result)

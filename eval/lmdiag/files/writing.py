@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from lmdiag.files.reading import real_path
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ def write_atomically(path: Path, data: bytes) -> None:
     """Writes a file completely or not at all."""
     with replacing(path) as file:
         file.write(data)
+
+
+def write_user_file(path: Path, data: bytes) -> None:
+    """Writes a file that a user named; of a symbolic link, its target, as other programs do."""
+    write_atomically(real_path(path), data)
 
 
 def clear_drafts(folder: Path) -> None:

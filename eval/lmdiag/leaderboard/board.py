@@ -236,6 +236,9 @@ def _memory_limit(device: str | None) -> Callable[[], None] | None:
         memory = free_memory(device)
         if memory is None:
             return None
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        if most != resource.RLIM_INFINITY:  # of the board itself, as by `ulimit -d`
+            memory = min(memory, most)
         return partial(resource.setrlimit, resource.RLIMIT_DATA, (memory, memory))
 
 

@@ -660,7 +660,7 @@ def _cells(values: Sequence[Any]) -> Sequence[Any]:
 
 def write_table(table: DataFrame, path: Path) -> None:
     """Writes a table as csv, tab-separated or Parquet, completely or not at all."""
-    writing.write_atomically(path, table_content(table, path.suffix))
+    writing.write_user_file(path, table_content(table, path.suffix))
 
 
 def table_content(table: DataFrame, suffix: str) -> bytes:

@@ -12,7 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from lmdiag.files.writing import clear_drafts, write_atomically
+from lmdiag.files.reading import real_path
+from lmdiag.files.writing import clear_drafts, write_user_file
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
@@ -83,6 +84,8 @@ def format_of(file: Path) -> str:
     Raises:
         BadInput: no format has such an ending.
     """
+    if "\0" in str(file):
+        raise BadInput(f"{str(file)!r} is not a file name: it has a NUL character")
     if not file.suffix or file.is_dir():
         return ""
     if file.suffix.lower() not in FORMAT_OF_SUFFIX:
@@ -107,10 +110,10 @@ def write_files(output: Output, files: Sequence[Path], width: float) -> list[Pat
     written = []
     for file, content in contents:
         file.parent.mkdir(parents=True, exist_ok=True)
-        clear_drafts(file.parent)
+        clear_drafts(real_path(file).parent)
         for path, part in content.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, part)
+            write_user_file(path, part)
             written.append(path)
     return written
 
