@@ -31,8 +31,9 @@ RECORDS = [
     (options.LayerOptions, options.LayerKeywords),
 ]  # fmt: skip
 
-FURTHER = {str, int, Mapping[str, str]}
-"""Types that Python takes beside those of a field: one text for several, a number for a text."""
+FURTHER = {str, int, Mapping[str, str], Mapping[str, Sequence[object]]}
+"""Types that Python takes beside those of a field: one text for several, a number for a text, names
+with what they stand for."""
 
 
 def choices(hint):
