@@ -501,6 +501,9 @@ NOT_STIMULI = {
     "parts of several conditions": (
         "boss_pl,boss_sg,noun,verb_sg,verb_pl\ncooks',cook's,hen,sat,sit\nmaids',maid's,dog,ran,run",
         "boss_pl, boss_sg, verb_sg, verb_pl are parts of sentences of several conditions"),
+    "one text for all": (
+        "item,cond,context,answer\n1,a,Rate this now.,yes\n1,b,Rate this now.,no\n2,a,Rate this "
+        "now.,no\n", "one text in all rows (context)"),
     "notes of any kind": (
         "Satz,Notiz\nDie Henne sass hier.,We made this one up.\nEin Hund lief fort.,It is old.\n",
         "--columns sentence=Satz is not enough: Notiz would not be read"),
@@ -515,7 +518,7 @@ def test_nothing_is_proposed_for_rows_that_are_no_stimuli(tmp_path, case):
     found = lmdiag.check(path)
     assert said in found.other
     assert (found.proposals, found.error) == ((), "")
-    with pytest.raises(BadInput, match="no column of texts"):
+    with pytest.raises(BadInput, match=r"no column (of texts|target)"):
         stimuli.load(str(path))
 
 

@@ -91,7 +91,9 @@ def rows_of_texts(
     """
     texts = layout.sentences
     if not (texts or has_many_alternatives(layout)):
-        return None
+        same = [x for x in layout.of_kind("text") if len(layout.values[x].levels) == 1]
+        what = f"one text in all rows ({', '.join(same)}), and none that differs between them"
+        return OtherRows("", what) if same else None
     if layout.gapped == "sentence" and not layout.values["sentence"].are_underscored:
         return None  # there is an error for it
     what, remedy = next(_shapes(layout), ("", ""))
