@@ -23,6 +23,9 @@ SAME_QUESTION = (
 SAME_SENTENCE = "the good sentence and a bad one of each contrast are the same"
 """Why a comparison of sentences is not defined."""
 
+_LONGEST_WORD = 40
+"""Characters up to which what is compared of a text is kept."""
+
 _ROUNDING = 1e-4
 """Nats by which two log-probabilities of the same tokens may differ: rounding of float32."""
 
@@ -226,9 +229,12 @@ class Trials:
         Texts that differ by `folds` alone are the same tokens; so are texts that differ in case,
         accents or white space alone and have the same log-probability.
         """
+        targets = self.rows.get("target")
+        # first what differs in most contrasts: then perturbed contexts need not be made
+        if targets and without_differences(targets[row]) != without_differences(targets[other]):
+            return False
         names = ("target", "context", "right_context")[: 2 if self.left_only else 3]
-        columns = [self.rows[n] for n in (names if "target" in self.rows else ("sentence",))]
-        # targets first: where they differ, perturbed contexts need not be made
+        columns = [self.rows[n] for n in (names if targets else ("sentence",))]
         pairs = ((column[row], column[other]) for column in columns)
         if all(a == b or fold_word(a, self.folds) == fold_word(b, self.folds) for a, b in pairs):
             return True
@@ -373,10 +379,10 @@ def fold_word(text: str, folds: Collection[Fold]) -> str:
     >>> fold_word("V\u00fc", ("case", "accents")), fold_word("V\u00fc", ("case",))
     ('vu', 'v\u00fc')
     """
-    return _folded(text, tuple(folds))
+    fold = _folded_word if len(text) <= _LONGEST_WORD else _folded
+    return fold(text, tuple(folds))
 
 
-@lru_cache(maxsize=2**16)  # top words are the same in many rows
 def _folded(text: str, folds: tuple[Fold, ...]) -> str:
     # composed and decomposed letters (é) are one word, whatever the tokenizer makes of them
     text = unicodedata.normalize("NFKC" if "forms" in folds else "NFC", text)
@@ -386,6 +392,10 @@ def _folded(text: str, folds: tuple[Fold, ...]) -> str:
         letters = (c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
         text = unicodedata.normalize("NFC", "".join(letters))
     return text
+
+
+_folded_word = lru_cache(maxsize=2**16)(_folded)
+"""The same for words, of which many rows have the same; long texts are not kept in memory."""
 
 
 def folds_for(model: ModelInfo | None, cased: bool | None = None) -> tuple[Fold, ...]:
@@ -427,5 +437,13 @@ def without_differences(text: str) -> str:
     >>> without_differences("The  Caf\u00e9") == without_differences("the cafe")
     True
     """
+    alike = _alike_word if len(text) <= _LONGEST_WORD else _alike
+    return alike(text)
+
+
+def _alike(text: str) -> str:
     kept = fold_word(text, get_args(Fold))
     return " ".join("".join(c for c in kept if unicodedata.category(c) != "Cf").split())
+
+
+_alike_word = lru_cache(maxsize=2**16)(_alike)
