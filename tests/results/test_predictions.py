@@ -9,9 +9,10 @@ import pytest
 from invented_runs import json_lines, predictions_of
 
 from lmdiag import stimuli
+from lmdiag.asking.possible import impossible_sum
 from lmdiag.asking.protocol import Predictions
 from lmdiag.measures import AGREEMENT_LAYOUT
-from lmdiag.results.predictions import read, read_external, read_run, write
+from lmdiag.results.predictions import check_possible, read, read_external, read_run, write
 from lmdiag.types import BadInput, WordSpan
 
 GOOD = {"id": "1-good", "top_words": ["bird"], "log_prob": -0.5}
@@ -183,3 +184,37 @@ def test_the_file_of_a_run_gives_the_task_and_setting_asked_for(tmp_path):
     for file, name, message in (path, "trunc", "no setting trunc"), (lines, "shuf", "no settings"):
         with pytest.raises(BadInput, match=message):
             read_external(file, ROWS, name)
+
+
+IMPOSSIBLE = {
+    "two targets": ([-0.1, -0.1], [None] * 2, "1.8097 of probability together, more than 1"),
+    "a target beside the list": ([-0.1, -9.0], [[-0.2, -3.0]] * 2, "1.7734 of probability"),
+    "a list": ([-9.0, -9.0], [[-0.1, -0.2]] * 2, "1.723"),
+    "rank 1 below the list": ([-4.0, -9.0], [[-0.2, -3.0]] * 2, "has rank 1 and log_prob -4"),
+}
+"""What cannot be true -> log_prob of two rows with one blank, their lists, part of the message."""
+
+
+@pytest.mark.parametrize(("log_prob", "lists", "message"), IMPOSSIBLE.values(), ids=[*IMPOSSIBLE])
+def test_probabilities_that_cannot_be_true_are_refused(log_prob, lists, message):
+    """By `score`, as by a run's own file: both check rows with their predictions by this."""
+    tops = [words and ["hat", "cup"] for words in lists]
+    ranks = [1, 2] if "rank" in message else [None, None]
+    how = {"rank": ranks, "n_tokens": [1, 1], "top_log_probs": lists}
+    part = predictions_of(ROWS.columns(), log_prob, tops if any(tops) else None, **how)
+    with pytest.raises(BadInput, match=message):
+        check_possible(part, ROWS.columns(), "FILE")
+    several = replace(part, n_tokens=[2, 2])  # the list is another distribution than that of masks
+    if any(tops) and message == "1.723":
+        with pytest.raises(BadInput, match=message):
+            check_possible(several, ROWS.columns(), "FILE")
+    else:
+        check_possible(several, ROWS.columns(), "FILE")
+
+
+def test_words_that_begin_another_may_share_their_probability():
+    assert impossible_sum({"bird": -0.1, "birds": -0.2}) is None
+    assert impossible_sum({"a": -1.0, "an": -1.0, "and": -1.0, "ant": -1.0}) is None
+    assert impossible_sum({"a": -0.7, "ab": -0.7, "ac": -0.7, "b": -0.7}) == pytest.approx(
+        3 * math.exp(-0.7)
+    )

@@ -19,12 +19,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from annotated_types import Ge, Le
 
+from lmdiag.asking.possible import impossible_sum, is_below_first
 from lmdiag.asking.protocol import Predictions
 from lmdiag.files.reading import opened, read_json_lines, read_parquet
 from lmdiag.files.writing import replacing
 from lmdiag.measures import AGREEMENT_LAYOUT
+from lmdiag.measures.scores import without_differences
 from lmdiag.results.original_code import is_original_output, original_records
 from lmdiag.results.results import advice_to_overwrite
+from lmdiag.stimuli.perturbations import NONE
 from lmdiag.text import first_problem, suggest, type_adapter
 from lmdiag.types import BadInput, SentenceAnswer, WordSpan
 
@@ -275,6 +278,45 @@ def align(
     return replace(part, **in_order | {"id": list(rows)})
 
 
+def check_possible(part: Predictions, rows: Mapping[str, Sequence[Any]], where: str) -> None:
+    """Refuses probabilities at one blank that cannot be true together.
+
+    Words of which none begins another sum to at most 1, those of the rows with the same blank
+    included if they are one token: several masks are another distribution. A word of one token that
+    has rank 1 is not below the first of the list.
+
+    Args:
+        part: predictions in the order of the rows.
+        rows: the columns of the rows, unperturbed.
+        where: the file, for messages.
+    """
+    blanks: dict[Any, dict[str, float]] = {}
+    has_blanks = "target" in rows and part.perturbation in ("", NONE) and not any(part.labels)
+    names = ("log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
+    columns = zip(*(getattr(part, name) for name in names), strict=True)
+    for row, (log_prob, rank, n_tokens, tops, nats) in enumerate(columns):
+        is_token = n_tokens == 1 and log_prob is not None
+        place = f"{where}: id {part.id[row]}"
+        if nats and is_token and is_below_first(log_prob, rank, nats):
+            raise BadInput(
+                f"{place} has rank 1 and log_prob {log_prob:.4g}, below the {nats[0]:.4g} of the "
+                "first of its top words"
+            )
+        given = [*zip(tops or (), nats or (), strict=False)]
+        words: dict[str, float] = {}
+        if has_blanks:
+            words = blanks.setdefault((rows["context"][row], rows["right_context"][row]), words)
+            given += [(rows["target"][row], log_prob)] * is_token
+        for word, value in given:
+            key = without_differences(word)
+            words[key] = max(value, words.get(key, -math.inf))
+        if (total := impossible_sum(words)) is not None:
+            raise BadInput(
+                f"{place}: its top words and the words of rows with the same blank have "
+                f"{total:.4f} of probability together, more than 1"
+            )
+
+
 def ids(names: Sequence[str]) -> str:
     """Returns how many ids and the first few, as in "4 ids (a, b, c, …)"."""
     named = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
@@ -297,7 +339,9 @@ def read_run(
             if foreign := [row for row in part.id if row not in task_of]:
                 raise BadInput(f"{file}: {ids(foreign)} in none of the tasks {', '.join(stimuli)}")
             for task in dict.fromkeys(task_of[row] for row in part.id):
-                settings_of[task][key] = align(part, rows_of[task], str(file), foreign=True)
+                aligned = align(part, rows_of[task], str(file), foreign=True)
+                check_possible(aligned, stimuli[task].columns(), str(file))
+                settings_of[task][key] = aligned
     return settings_of
 
 
@@ -340,6 +384,7 @@ def read_external(
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
     given, changed = normalised(parts[UNNAMED], str(path))
     part = align(given, rows, str(path), partial=True)
+    check_possible(part, stimuli.columns(), str(path))
     sentences = stimuli.columns().get("sentence", ())
     for row, words, text in zip(rows, part.words, sentences, strict=False):
         if words and words[-1].end > len(text):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
 
+from lmdiag.asking.possible import impossible_sum
 from lmdiag.asking.rules import Case, refusal
 from lmdiag.models.model import batches_in_order
 from lmdiag.models.sentences import sentence_answer
@@ -144,11 +145,22 @@ class ServedModel(TokenModel):
             if pieces is not None:
                 nats = replies[context + pieces].nats[len(context) - 1 :]
                 scores[word] = score_word(pieces[0], nats, listed)
-        names = (
+        names = tuple(
             self.vocabulary.show(name, bare=encoded.bare) if isinstance(name, int) else repr(name)
-            for name, _ in listed[:top]
+            for name, _ in listed
         )
-        return Answer(scores, tuple(names), tuple(nats for _, nats in listed[:top]))
+        top_nats = tuple(nats for _, nats in listed)
+        tokens = {
+            word: score.log_prob
+            for word, score in scores.items()
+            if score.n_tokens == 1 and score.log_prob is not None
+        }
+        if (total := impossible_sum(tokens | dict(zip(names, top_nats, strict=True)))) is not None:
+            raise BadInput(
+                f"server {self.client.address} gives the words at one blank {total:.4f} of "
+                f"probability together; the text is {truncated(encoded.text)!r}; {REMEDY}"
+            )
+        return Answer(scores, names[:top], top_nats[:top])
 
     def _sentence_answer(
         self, encoded: EncodedSentence, replies: Mapping[Ids, Reply]
