@@ -326,7 +326,7 @@ def read_analysis(file):
 
 def read_reply_of_server(file):
     with contextlib.suppress(WrongReply):
-        read_reply(file.read_bytes(), (5, 6))
+        read_reply(file.read_bytes(), (5, 6), "tiny")
 
 
 def read_model(folder):

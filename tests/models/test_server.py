@@ -171,6 +171,14 @@ def prompt(change):
     return spoil
 
 
+def with_fields(**fields):
+    return lambda _, document: {**document, **fields}
+
+
+def choice(**fields):
+    return lambda _, document: {**document, "choices": [{**document["choices"][0], **fields}]}
+
+
 def number(value):
     """An answer whose log-probabilities of the prompt are this value."""
     return prompt(lambda rows: [row and {id: {"logprob": value} for id in row} for row in rows])
@@ -205,6 +213,12 @@ SPOILED = {
     "no list": (top(lambda t: t.clear()), "gives no list of the most probable next tokens"),
     "restless": (top(lambda t: t.update({k: v - next(TICKS) for k, v in t.items()})),
                  "gives other log-probabilities when the same is asked again"),
+    # another model, a part of the prompt, a failure
+    "another model": (with_fields(model="huge"), "answers as model huge, and tiny was asked"),
+    "an error beside": (with_fields(error={"message": "no memory"}), "beside its answer .*no mem"),
+    "an abort": (choice(finish_reason="abort"), "ended its answer by 'abort'"),
+    "truncated": (with_fields(truncated=True), "read a part of a prompt of"),
+    "part of the prompt": (with_fields(usage={"prompt_tokens": 1}), "read a part of a prompt of"),
     # numbers
     "NaN": (number(math.nan), "should be a finite number, not nan"),
     "-inf": (number(-math.inf), "should be a finite number, not -inf"),

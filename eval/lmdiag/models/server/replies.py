@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from lmdiag.models.server.client import WrongReply
-from lmdiag.text import first_problem
+from lmdiag.text import first_problem, shortened
 
 DIALECTS: Mapping[str, Mapping[str, Any]] = {
     "prompt_logprobs": {"prompt_logprobs": 0},
@@ -40,6 +40,10 @@ LARGEST_SUM = 1 + 1e-3
 
 _ID = re.compile(r"token_id:(\d+)", re.ASCII)
 """How vLLM names a token that is asked for by its id."""
+
+_ENDS = ("length", "stop", "eos_token", "stop_sequence")
+"""Why an answer of one token ends, in the words of several engines: it is as long as was asked, or
+the token ends the text."""
 
 Ids = tuple[int, ...]
 Schema = TypeVar("Schema")
@@ -66,12 +70,24 @@ class _Logprobs(BaseModel):
 class _Choice(BaseModel):
     logprobs: _Logprobs | None = None
     prompt_logprobs: _Records | None = None
+    finish_reason: str | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int | None = None
 
 
 class Completion(BaseModel):
-    """An answer to a request for a completion; other fields are ignored."""
+    """An answer to a request for a completion; other fields are ignored.
+
+    `truncated` is llama.cpp's.
+    """
 
     choices: Annotated[list[_Choice], Field(min_length=1, fail_fast=True)]
+    model: str | None = None
+    error: Any = None
+    truncated: bool | None = None
+    usage: _Usage | None = None
 
 
 class ListedModel(BaseModel):
@@ -108,9 +124,17 @@ class Reply:
     top: Sequence[tuple[int | str, float]]
 
 
-def read_reply(content: bytes, prompt: Ids) -> Reply:
-    """Returns what an answer says of a prompt; `WrongReply` if its numbers cannot be used."""
-    choice = parsed(Completion, content).choices[0]
+def read_reply(content: bytes, prompt: Ids, model: str) -> Reply:
+    """Returns what an answer says of a prompt; `WrongReply` if its numbers cannot be used.
+
+    Args:
+        content: the answer.
+        prompt: what was sent.
+        model: the name of the model that was asked.
+    """
+    completion = parsed(Completion, content)
+    _check_complete(completion, prompt, model)
+    choice = completion.choices[0]
     logprobs = choice.logprobs or _Logprobs()
     nats, texts = logprobs.token_logprobs or [], list[str | None]()
     names, lists = logprobs.tokens or [], logprobs.top_logprobs or []
@@ -139,6 +163,20 @@ def read_reply(content: bytes, prompt: Ids) -> Reply:
         )
     log_probs = [-math.inf if value <= LOWEST else value for value in given]
     return Reply(log_probs, texts, _top_tokens((lists[0] if lists else None) or {}))
+
+
+def _check_complete(completion: Completion, prompt: Ids, model: str) -> None:
+    """Refuses the answer of another model, one with an error, and one to a part of the prompt."""
+    if completion.error:
+        raise WrongReply(f"reports an error beside its answer ({shortened(completion.error, 200)})")
+    if completion.model not in (None, "", model):
+        raise WrongReply(f"answers as model {completion.model[:100]}, and {model} was asked")
+    reason = completion.choices[0].finish_reason
+    if reason not in (None, "", *_ENDS):
+        raise WrongReply(f"ended its answer by {reason[:100]!r}, not after one token")
+    n_read = completion.usage.prompt_tokens if completion.usage else None
+    if completion.truncated or (n_read is not None and 0 < n_read < len(prompt)):
+        raise WrongReply(f"read a part of a prompt of {len(prompt)} tokens only")
 
 
 def parsed(schema: type[Document], content: bytes) -> Document:

@@ -104,7 +104,8 @@ class ServedModel(TokenModel):
             "return_tokens_as_token_ids": True,
             **DIALECTS[self.dialect],
         }
-        reply = read_reply(await self.client.send("completions", body), prompt)
+        content = await self.client.send("completions", body)
+        reply = read_reply(content, prompt, self.info.id)
         reply.top = [(self._ids.get(name, name), nats) for name, nats in reply.top]
         return reply
 
