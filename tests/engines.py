@@ -58,6 +58,7 @@ class Engine(ThreadingHTTPServer):
         spoil: makes what is sent from the honest document.
         bodies: of every request so far; keys: their `Authorization` headers.
         key: that requests need; None for no key.
+        max_model_len: what it says of the tokens that it reads.
         most: longest list that may be asked for.
         most_at_once: the largest number of requests at the same time so far.
         hold: no request is answered before so many have come at the same time.
@@ -74,6 +75,7 @@ class Engine(ThreadingHTTPServer):
         self.bodies = []
         self.keys = []
         self.key = None
+        self.max_model_len = 128
         self.most, self.most_at_once, self.hold = 20, 0, 0
         self.end = threading.Event()
         self._at_once = 0
@@ -162,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: Engine
 
     def do_GET(self):
-        self._send({"data": [{"id": "tiny", "max_model_len": 128}]})
+        self._send({"data": [{"id": "tiny", "max_model_len": self.server.max_model_len}]})
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -257,6 +257,16 @@ def test_a_server_whose_answers_cannot_be_used_is_refused(name, monkeypatch):
             assert engine.url in refused(lambda: asked(served, "A robin is a", ("bird",)))
 
 
+def test_a_server_that_reads_too_little_for_the_first_questions_is_refused():
+    """The texts are those of the check, and no rows of the user."""
+    with Engine() as engine:
+        engine.max_model_len = 8
+        said = "reads at most 7 tokens .*, and what lmdiag asks it first has 12: start it with"
+        assert re.search(said, refused(lambda: load(engine)))
+        engine.max_model_len = 13
+        load(engine)
+
+
 def test_an_answer_that_comes_drop_by_drop(monkeypatch):
     monkeypatch.setattr(requests, "MAX_SECONDS", 0.2)
     with Engine() as engine:

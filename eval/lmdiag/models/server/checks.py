@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from lmdiag.models.server.client import ATTEMPTS, REMEDY, ServerFault, ServerRefusal, WrongReply
 from lmdiag.models.server.replies import DIALECTS, Ids, Reply
@@ -41,8 +42,16 @@ def check_server(model: ServedModel) -> None:
 
     Sets `dialect` and `longest` of the model.
     """
-    encoded = [model.encoder.encode(Question(Query(text), ())) for text in CONTEXTS]
+    limit = model.encoder.limit
+    encoder = replace(model.encoder, limit=None)
+    encoded = [encoder.encode(Question(Query(text), ())) for text in CONTEXTS]
     prompts = [question.blank.left for question in encoded]
+    longest = 1 + max(map(len, prompts))
+    if limit is not None and longest > limit:
+        raise BadInput(
+            f"server {model.client.address} reads at most {limit} tokens (max_model_len less 1), "
+            f"and what lmdiag asks it first has {longest}: start it with a greater max_model_len"
+        )
     failures = []
     for dialect in DIALECTS:
         model.dialect = dialect
