@@ -97,7 +97,7 @@ def check_latex(text):
         "textbackslash pm le "
         "textasciitilde textasciicircum textbar linewidth usepackage dagger uparrow downarrow "
         "allowbreak footnotesize scriptsize raggedright smallskip setlength tabcolsep shortstack "
-        "parbox bullet ldots hangindent"
+        "parbox bullet ldots hangindent approx textit resizebox ifdim width else fi sim"
     )
     assert set(re.findall(r"(?<!\\)\\([A-Za-z]+)", text)) <= set(allowed.split())
     for line in text.splitlines():

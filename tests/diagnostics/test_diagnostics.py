@@ -196,7 +196,8 @@ def test_every_name_in_a_declaration_is_known(name):
     """A wrong name would leave a table, a chart or a column empty without a word."""
     diagnostic = diagnostics.declared()[name]
     functions = [*measures_of(name, diagnostic.asks), *measures_of(name, "choice")]
-    measures = {base.removeprefix("human_") for entry in functions for base in entry.labels}
+    bases = {base.removeprefix("human_") for entry in functions for base in entry.labels}
+    measures = {base.partition("@")[0] for base in bases}
     columns = {column.name for column in (*diagnostic.core, *diagnostic.columns)}
     by = {"", *columns, *diagnostic.breakdowns, *diagnostic.verbatim, *diagnostic.level_labels}
     levels = {level for labels in diagnostic.level_labels.values() for level in labels}

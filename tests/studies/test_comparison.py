@@ -312,7 +312,7 @@ def test_measures_that_are_not_of_both_kinds_of_models_are_named(tmp_path):
     folders = [make_run(tmp_path / id, data, id=id, **how) for id, how in kinds.items()]
     runs = [results.load_run(folder) for folder in folders]
     (line,) = comparison.not_compared(runs)
-    assert line.startswith("surprisal_per_word and slor of masked and causal: the pseudo-")
+    assert line.startswith("mean surprisal per word and SLOR, bits per word, language en of masked")
     assert comparison.not_compared([runs[0]] * 2) == []
 
 
