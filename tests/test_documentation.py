@@ -257,7 +257,7 @@ def here(text):
 def run_command(command):
     words = shlex.split(here(command))
     if command == "make run":
-        words = ["make", "-o", "setup", "run", f"BIN={PROGRAMS}"]
+        words = ["make", "-o", ".venv/package-done", "run", f"BIN={PROGRAMS}"]
     elif words[:2] in (["lmdiag", "build"], ["python", BUILD]) and "--source" not in words:
         words += ["--source", "demo"]
     if words[0] == "accelerate":  # itself is started by the tests of an installation
