@@ -945,6 +945,22 @@ def test_a_column_of_sentences_is_read_and_words_beside_it_are_named(tmp_path, c
     assert "for `lmdiag cloze`, with --columns context=sentence --wide P1 P2 P3" in out
 
 
+def test_sentences_that_templates_make_for_several_items_are_all_read():
+    """So that the column of items may be named: --item group."""
+    nouns = [
+        f"{noun} {kind}"
+        for noun in ("hen", "dog", "cow")
+        for kind in ("one", "two", "red", "old", "wet")
+    ]
+    rows = [
+        {"group": f"g{n}", "clef": clef, "sentence": f"It is {what} that it ate the hen."}
+        for n, noun in enumerate(nouns)
+        for clef, what in (("yes", noun.split()[0]), ("no", "clear"))
+    ]
+    found = lmdiag.check(pd.DataFrame(rows), item="group")
+    assert (found.error, found.n_rows, found.n_items) == ("", 30, 15)
+
+
 def test_parts_of_sentences_are_named(tmp_path):
     parts = ["The baker", "saw the dog", "in the garden."] * 2
     rows = {"item": [1, 1, 1, 2, 2, 2], "region": [1, 2, 3] * 2, "content": parts}

@@ -58,6 +58,8 @@ _SAMPLE = 200  # rows of which a word is looked for in their texts
 # how much more overlap of texts rows of one item have than those of two, in a column of any name
 _MARGIN = 0.25
 
+_MOST_OF_ITEM = 8  # rows of an item of any name, of which some have the texts of other items
+
 # options that some commands have no use for -> what they are for
 _OF_ITEMS = dict.fromkeys(("gap", "separator", "critical"), "sentences")
 _OF_ITEMS |= dict.fromkeys(("good", "contrast"), "pairs of items")
@@ -153,7 +155,8 @@ def _with_texts_once(table: Table) -> Table:
         for x, v in differing.items()
     )
     are_read = not {*differing}.isdisjoint(ITEM_COLUMNS - {"condition"})
-    if are_read or (items and not have_responses):
+    may_have_items = any(_may_be_items(x, v, codes) for x, v in differing.items())
+    if are_read or (items and not have_responses) or (not items and may_have_items):
         return table
     unit = "sentences" if table.form else "texts"
     of_items = " of items" if items else ""
@@ -164,6 +167,19 @@ def _with_texts_once(table: Table) -> Table:
         f", without {first_few([*differing])}, which differ between its rows" if differing else ""
     )
     return table.of_rows_at([*first_row.values()]).having({}, note, without=differing)
+
+
+def _may_be_items(name: str, values: Distinct, texts: NDArray[np.intp]) -> bool:
+    """Whether a column groups rows as items do: some rows each, of which no two have one text.
+
+    Templates make the same sentence for several items.
+    """
+    from lmdiag.stimuli.values.codes import combined, n_distinct
+
+    counts = values.counts
+    is_few = len(values.levels) > FEW_ROWS and counts.min() > 1 and counts.max() <= _MOST_OF_ITEM
+    n_pairs = n_distinct(combined(values.codes, texts))
+    return bool(is_few) and n_pairs == values.n_filled and not is_named(name, "reader")
 
 
 def _is_named_else(name: str) -> bool:
