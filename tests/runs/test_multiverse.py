@@ -6,9 +6,11 @@ Killed multiverses and those on several processes: `tests/runs/test_processes.py
 import io
 import json
 import math
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 import pytest
@@ -348,6 +350,17 @@ def test_the_report_of_a_multiverse(command, copied):
         assert command("report", copied, *options)[0] == 0
     assert (copied / "multiverse.html").read_bytes() == page
     assert len([*figures.glob("*.svg")]) == len(output_of(multiverse).plots)
+
+
+def test_links_of_a_page_lead_from_its_own_folder_to_the_runs(command, copied):
+    other = command.folder / "mv.html"
+    for page, options in ((copied / "multiverse.html", []), (other, ["--out", other])):
+        code, _, error = command("report", copied, *options)
+        assert code == 0, error
+        links = re.findall(r'href="([^"#:]*report\.html)"', page.read_text())
+        assert len(links) == len(Multiverse.read(copied).members)
+        for link in links:
+            assert (page.parent / unquote(link)).parent.joinpath("results.json").is_file()
 
 
 @pytest.mark.slow

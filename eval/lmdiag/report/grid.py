@@ -71,7 +71,7 @@ class CellText(NamedTuple):
 
     The number of ties, if there are any, stands behind the interval.
     `figure` is what it shows and `published` the published figure beside it, None in other texts;
-    `link` is the address of a page, relative to the one that shows the text.
+    `link` is the path of a page; a page that is written has it relative to its own folder.
     """
 
     value: str

@@ -87,7 +87,9 @@ def _protocols(multiverse: Multiverse) -> Section:
         is_default = " (default)" if number in defaults else ""
         cells = {knob: CellText(choice_label(member.choices.get(knob, ""))) for knob in knobs}
         path = visible(member.path)
-        cells["run"] = CellText(f"{path}{is_default}", link=f"{member.path}/{REPORT}")
+        cells["run"] = CellText(
+            f"{path}{is_default}", link=str(multiverse.path / member.path / REPORT)
+        )
         rows.append(((member.model,), cells))
     title = "Protocols"
     grid = text_grid(

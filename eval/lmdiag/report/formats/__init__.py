@@ -7,7 +7,9 @@ the formats from here, so a module is imported when its format is first used.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -18,6 +20,7 @@ from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
+    from lmdiag.report.grid import CellText, Grid
     from lmdiag.report.output import Output
 
 Content: TypeAlias = str | bytes | Mapping[str, bytes]
@@ -124,9 +127,29 @@ def _content(output: Output, file: Path, width: float) -> dict[Path, bytes]:
     if not name:
         charts = import_module(f"{__name__}.images").folder(output, width)
         return {file / part: content for part, content in charts.items()}
+    if name == "html":
+        output = _with_links_from(output, real_path(file).parent)
     content = FORMATS[name].render(output, width)
     if isinstance(content, str):
         return {file: content.encode()}
     if isinstance(content, bytes):
         return {file: content}
     return {file.with_name(f"{file.stem}{end}"): part for end, part in content.items()}
+
+
+def _with_links_from(output: Output, folder: Path) -> Output:
+    """The output with links of tables that are relative to the folder of the page."""
+    sections = [
+        section._replace(tables=[_with_links_of_table(table, folder) for table in section.tables])
+        for section in output.sections
+    ]
+    return replace(output, sections=sections)
+
+
+def _with_links_of_table(table: Grid, folder: Path) -> Grid:
+    def linked(cell: CellText) -> CellText:
+        path = os.path.relpath(real_path(Path(cell.link)), folder)
+        return cell._replace(link=Path(path).as_posix()) if cell.link else cell
+
+    rows = [row._replace(cells=tuple(map(linked, row.cells))) for row in table.rows]
+    return table._replace(rows=tuple(rows))
