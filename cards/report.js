@@ -368,6 +368,7 @@
   let resized;
   addEventListener("resize", () => {
     clearTimeout(resized);
-    resized = setTimeout(() => drawAll(figures), 200);
+    // a frame may change its size before the libraries are unpacked
+    resized = setTimeout(() => { if (window.vegaEmbed) drawAll(figures); }, 200);
   });
 })();

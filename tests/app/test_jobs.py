@@ -127,7 +127,21 @@ def test_what_cannot_be_run_is_an_error_in_words(tmp_path):
     job = jobs.job_of(visit.found, "run", ["demo:causal"], {"layers": "x"})
     with pytest.raises(BadInput, match="layers"):
         [*JobThread(job, visit).steps()]
-    assert visit.plain(f"{tmp_path}/words.jsonl has") == "words.jsonl has"
+    line = visit.message(BadInput(f"{tmp_path}/words.jsonl has items: give --filter item=1"))
+    assert line == "words.jsonl has items: give --filter item=1"
+    offers = dict(jobs.remedies(visit.found))
+    assert offers["Use --filter item=1"]["filter"] == ["item=1"]
+
+
+def test_a_last_condition_that_is_not_to_be_used_stays_with_a_line(tmp_path):
+    visit = Visit(tmp_path)
+    visit.check(jobs.example_file("Acceptability ratings", tmp_path))
+    visit.choose(["length"], "not used")
+    assert visit.found.conditions == ("island",)
+    visit.choose(["island"], "not used")
+    uses = {column.name: column for column in visit.columns()}
+    assert (uses["island"].use, uses["length"].use) == ("condition", "not used")
+    assert uses["island"].problems[-1].startswith("there is no other condition")
 
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"

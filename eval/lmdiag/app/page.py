@@ -129,19 +129,25 @@ class Page:
             self.report = gr.HTML(elem_id="report")
             with gr.Row():
                 self.command = gr.Code(
-                    label="The same on a command line", language="shell", interactive=False
-                )
+                    label="The same on a command line", language="shell", interactive=False,
+                    wrap_lines=True, lines=1,
+                )  # fmt: skip
                 self.python = gr.Code(
-                    label="The same in Python", language="python", interactive=False
-                )
+                    label="The same in Python", language="python", interactive=False,
+                    wrap_lines=True,
+                )  # fmt: skip
 
     def _connect(self, page: gr.Blocks) -> None:
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         self.read = [
             self.version, self.function, self.asked, self.region, self.result, self.progress
         ]  # fmt: skip
-        self.upload.upload(self.take, [self.upload, self.version], self.read, **quiet)
-        self.example.input(self.take_example, [self.example, self.version], self.read, **quiet)
+        self.upload.upload(
+            self.take, [self.upload, self.version], [*self.read, self.example], **quiet
+        )
+        self.example.input(
+            self.take_example, [self.example, self.version], [*self.read, self.upload], **quiet
+        )
         page.load(self.begin, [self.version], self.read, **quiet)
         page.unload(self.leave)
         self.kind.input(
@@ -155,10 +161,10 @@ class Page:
         )  # fmt: skip
         settings = [self.kind, self.function, self.models, self.region, self.unit, self.layers]
         self.run.click(
-            self.start, [*settings, self.tasks, self.items],
+            self.start, [*settings, self.tasks, self.items, self.version],
             [
-                self.run, self.stop, self.progress, self.result, self.report, self.command,
-                self.python, *self.downloads.values(),
+                self.version, self.run, self.stop, self.progress, self.result, self.report,
+                self.command, self.python, *self.downloads.values(),
             ],
             concurrency_limit=_AT_ONCE, **quiet,
         )  # fmt: skip
@@ -167,19 +173,19 @@ class Page:
     # ---- reading a table -------------------------------------------------------------------------
 
     def take(self, path: str | None, count: int, request: gr.Request) -> list[Any]:
-        """Reads an uploaded file."""
+        """Reads an uploaded file, and empties the menu of examples."""
         visit = self.visit(request)
         visit.found = None
         if path:
             visit.check(jobs.uploaded_file(path, visit.folder))
-        return self._state(visit, count)
+        return [*self._state(visit, count), None]
 
     def take_example(self, name: str | None, count: int, request: gr.Request) -> list[Any]:
-        """Reads an example."""
+        """Reads an example, and empties the place of the uploaded file."""
         visit = self.visit(request)
         if name:
             visit.check(jobs.example_file(name, visit.folder))
-        return self._state(visit, count)
+        return [*self._state(visit, count), None]
 
     def begin(self, count: int, request: gr.Request) -> list[Any]:
         """Reads the table that the page opens with."""
@@ -208,7 +214,7 @@ class Page:
         found = visit.found
         if found is None:
             return
-        gr.HTML(shown.table(found), key="table")
+        gr.HTML(visit.plain(shown.table(found)), key="table")
         for text, options in jobs.remedies(found):
             button = gr.Button(text, size="sm", elem_classes="remedy")
             button.click(self._reader(options), [self.version], self.read)
@@ -228,8 +234,9 @@ class Page:
             menu = gr.Dropdown(
                 choices, value=use, label=f"use of {names[0]}", key=f"menu {names[0]}",
                 show_label=False, preserved_by_key=None, elem_classes="menu", interactive=True,
+                filterable=False,
             )  # fmt: skip
-            gr.HTML(shown.column_note(columns), key=f"note {names[0]}")
+            gr.HTML(visit.plain(shown.column_note(columns)), key=f"note {names[0]}")
         menu.input(self._chooser(names), [menu, self.version], self.read, show_progress="hidden")
 
     def _reader(self, options: Mapping[str, Any]) -> Callable[..., list[Any]]:
@@ -256,7 +263,7 @@ class Page:
 
     def start(
         self, kind: str, function: str, models: list[str], region: str, unit: str, layers: str,
-        tasks: list[str], items: str, request: gr.Request,
+        tasks: list[str], items: str, count: int, request: gr.Request,
     ) -> Iterator[Updates]:  # fmt: skip
         """Runs a job, and yields what changes on the page until its result is there."""
         visit = self.visit(request)
@@ -282,7 +289,8 @@ class Page:
         except Stopped:
             yield self._finished(shown.progress("Stopped. Run goes on where it was.", None))
         except BadInput as problem:
-            yield self._finished(shown.problem(visit.plain(str(problem))))
+            line = visit.message(problem)
+            yield self._finished(shown.problem(line)) | {self.version: count + 1}
         except Exception as error:  # a fault of lmdiag, which the page survives
             traceback.print_exc()
             text = f"lmdiag failed ({type(error).__name__}); the log of the program has more"

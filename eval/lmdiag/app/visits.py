@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import lmdiag
 from lmdiag.app.jobs import Job, chosen_options, saved_file
 from lmdiag.text import names_options
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.api.checking import CheckedColumn, TableCheck
@@ -21,6 +23,16 @@ _WAIT = 0.3  # seconds between two looks at a run
 
 class Stopped(Exception):
     """The person stopped the run; the same run goes on where it was."""
+
+
+@contextmanager
+def options_as_typed() -> Iterator[None]:
+    """Lets messages name options as they are typed, as those of commands do."""
+    outside = names_options.set(True)
+    try:
+        yield
+    finally:
+        names_options.reset(outside)
 
 
 @dataclass
@@ -43,11 +55,8 @@ class Visit:
 
     def check(self, file: Path, **options: Any) -> None:
         """Reads a table."""
-        outside = names_options.set(True)  # messages name options as they are typed
-        try:
+        with options_as_typed():
             self.found = lmdiag.check(file, **options)
-        finally:
-            names_options.reset(outside)
         self.response = self.found.response
 
     def check_again(self, options: Mapping[str, Any]) -> None:
@@ -58,14 +67,30 @@ class Visit:
             self.response = response or self.response
 
     def choose(self, names: list[str], use: str) -> None:
-        """Reads the table with another use of some columns."""
-        if self.found:
-            options = chosen_options(self.found, dict.fromkeys(names, use))
-            if use == "response":
-                self.response = names[0]
-            elif self.response in names:
-                self.response = ""
-            self.check_again(options)
+        """Reads the table with another use of some columns.
+
+        Where lmdiag would find a column to be what it was, nothing changes, and a line says so.
+        """
+        if self.found is None:
+            return
+        before = self.found
+        options = chosen_options(before, dict.fromkeys(names, use))
+        if use == "response":
+            self.response = names[0]
+        elif self.response in names:
+            self.response = ""
+        self.check_again(options)
+        uses = {column.name: column.use for column in before.columns}
+        again = {column.name for column in self.found.columns if column.use == uses[column.name]}
+        if use == "not used" and uses[names[0]] != use and again & {*names}:
+            line = f"there is no other {uses[names[0]]}: choose another column for it first"
+            columns = [
+                replace(column, problems=(*column.problems, line))
+                if column.name == names[0]
+                else column
+                for column in before.columns
+            ]
+            self.found = replace(before, columns=tuple(columns))
 
     def columns(self) -> list[CheckedColumn]:
         """Returns the columns of the table, with the response that is chosen."""
@@ -82,6 +107,14 @@ class Visit:
             else column
             for column in columns
         ]
+
+    def message(self, problem: BadInput) -> str:
+        """Returns the message of an error, and adds it to what is wrong with the table."""
+        with options_as_typed():
+            line = self.plain(str(problem))
+        if self.found and line not in self.found.warnings:
+            self.found = replace(self.found, warnings=(*self.found.warnings, line))
+        return line
 
     def plain(self, message: str) -> str:
         """Returns a message without the path of the folder."""
@@ -141,15 +174,13 @@ class JobThread:
             return step
 
     def _work(self) -> None:
-        outside = names_options.set(True)
         try:
-            self.result = self._job.call(self._visit.folder, self._tell)
-            self._steps.put(("Writing the page", None))
-            saved_file(self.result, "page", self._visit.folder)
+            with options_as_typed():
+                self.result = self._job.call(self._visit.folder, self._tell)
+                self._steps.put(("Writing the page", None))
+                saved_file(self.result, "page", self._visit.folder)
         except BaseException as error:
             self._error = error
-        finally:
-            names_options.reset(outside)
 
     def _tell(self, done: float, total: int) -> None:
         """Is told of progress, of one model after the other."""
