@@ -153,8 +153,13 @@ def _records(
 
 
 def _text(record: Any) -> str:
-    """Returns a prediction or row as JSON text, with numbers and arrays of numpy converted."""
-    return record if isinstance(record, str) else json.dumps(record, default=lambda v: v.tolist())
+    """Returns a prediction or row as JSON text."""
+    return record if isinstance(record, str) else json.dumps(record, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Returns a number or array of numpy as numbers of Python, a date as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def _objects(texts: list[str], noun: str) -> list[dict[str, Any]]:

@@ -42,6 +42,7 @@ BAD = [
     ("run --model gpt2 {run}/results.json", "results.json is data, not a model: write it before"),
     ("run --model gpt2 demo", "--model: demo is data, not a model: write it before the options"),
     ("run a.csv b.csv --model x", "one argument too many: 'b.csv'; give one file, before the"),
+    ("score a.csv --predictions p.jsonl", "'a.csv'; give the table of items by --data"),
     ("run a.csv --data b.csv --model x", "one argument too many: 'a.csv'; give one file, before"),
     (
         "run neg136 --model x",

@@ -4,6 +4,7 @@ import doctest
 import math
 import re
 from dataclasses import replace
+from datetime import date
 from uuid import uuid4
 
 import datasets
@@ -64,7 +65,8 @@ def test_a_diagnostic_of_your_own_needs_no_code(load):
     predictions = [
         {"top_words": np.array(["fine", "good"]), "log_prob": value, "note": 1} for value in logs
     ]
-    measures = load("my_own").compute(predictions=predictions, references=ROWS, **options)
+    rows = [row | {"read": date(2026, 1, 2)} for row in ROWS]  # a further column is not read
+    measures = load("my_own").compute(predictions=predictions, references=rows, **options)
     names = "accuracy@1 accuracy@2 sensitivity sensitivity@0.1 surprisal unscorable"
     assert set(measures) == set(names.split())
     assert (measures["accuracy@1"]["value"], measures["accuracy@2"]["value"]) == (0.0, 1.0)

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from lmdiag.cli.texts import _texts
 from lmdiag.measures import fold_word
 from lmdiag.stimuli import response_rows
 from lmdiag.stimuli.reading.steps import read_rows
@@ -96,3 +97,13 @@ def written(rows, path):
     else:
         rows.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
     return path
+
+
+def test_a_file_of_lines_with_both_forms_is_named(tmp_path):
+    file = tmp_path / "both.txt"
+    file.write_text(f"Tea.\nThe {COMPOSED} was full.\nThe {DECOMPOSED} was full.\n", "utf-8")
+    named = _texts(str(file), AS_IT_IS, "")
+    assert named.texts[2] == f"The {DECOMPOSED} was full."
+    [note] = named.notes
+    assert "both.txt:3 has letters and marks apart" in note
+    assert "both.txt:2 as one character" in note

@@ -244,6 +244,12 @@ def test_the_public_suites(public_suites):
     assert not any("  " in text or " ," in text for text in columns["sentence"])
 
 
+def test_a_folder_with_a_script_alone_has_no_rows(tmp_path):
+    (tmp_path / "items.py").write_text("import datasets\n")
+    with pytest.raises(BadInput, match=r"has items.py and no rows: scripts are not read; name a"):
+        stimuli.load(str(tmp_path))
+
+
 def test_configs_of_several_forms_are_loaded_by_task(tmp_path):
     for name, content, message in (
         ("blanks.jsonl", [{"context": "A", "target": "b"}], "blanks.jsonl is not a file of minim"),

@@ -285,7 +285,7 @@ def check(
     found = TableCheck(file, task or "", options=options, design=design)
     source: Table | None = None
     try:
-        found = replace(found, task=task or _only_task(data))
+        found = replace(found, task=task or stimuli.only_task(stimuli.tasks(data), data))
         source = _source_table(data, found.task, options)
         found = replace(found, n_rows=len(source or ()), first_rows=_first_rows(source))
         return _read(found, source, data, model, allow_duplicates=allow_duplicates)
@@ -314,14 +314,6 @@ def _read(
         return stimuli.load(table, found.task, allow_duplicates=allow_duplicates, **options)
 
     return replace(found, others=(*found.others, *_after_contexts(found, source, read)))
-
-
-def _only_task(table: Any) -> str:
-    """The one task of a data set; `BadInput` if it has several."""
-    tasks = stimuli.tasks(table)
-    if len(tasks) != 1:
-        raise BadInput(f"{table} has several tasks: choose from {', '.join(tasks) or 'none'}")
-    return tasks[0]
 
 
 def _source_table(table: Any, task: str, options: TableOptions) -> Table | None:

@@ -375,6 +375,8 @@ def end(error: BaseException, command: str, state: str) -> int:
             message = f"one argument too many: {extra}; repeat the option or command for several."
             if command in _OF_ONE_FILE:
                 message = f"one argument too many: {extra}; give one file, before the options."
+            if command == "score":
+                message = f"one argument too many: {extra}; give the table of items by --data."
         elif isinstance(error, MissingArgumentError) and (place := _place(error)):
             message = f"{place} is missing: write it before the options, lmdiag {command} {place}."
         elif isinstance(error, UnknownOptionError):

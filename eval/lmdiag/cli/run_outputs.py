@@ -25,7 +25,7 @@ _TABLE_OF_ITEMS = options.TablesOfItems()
 def score_command(
     predictions: Path,
     *,
-    task: str,
+    task: str = "",
     data: str | None = None,
     scoring: Annotated[options.Scoring, options.RECORD] = options.Scoring(),
     cased: Annotated[bool | None, Parameter(negative="--uncased")] = None,
@@ -37,7 +37,7 @@ def score_command(
     """Scores and prints, also what cannot be computed and why.
 
     Args:
-        task: config of the data set
+        task: config of the data set (default: the only one)
         predictions: JSON lines or Parquet file with id, top_words and log_prob, a run directory, or
             a folder with files modelpreds-... and modeltgtprobs-... of the original code
         data: data set: a built directory, a Hub id (ID@REVISION for a branch, tag or commit) or a
@@ -60,11 +60,14 @@ def score_command(
     notes: list[str] = []
     if is_folder(predictions) and not is_original_output(predictions):
         run = results.load_run(predictions, data)
+        task = task or stimuli.only_task([*run.results.tasks], str(predictions))
         shuffles = _shuffles(run, predictions, task, setting)
         protocol = _protocol_of(run, predictions, scoring)
         rows = run.stimuli[task]
     else:
-        rows = stimuli.load(data or "lmdiag", task, allow_duplicates=allow_duplicates)
+        data = data or "lmdiag"
+        task = task or stimuli.only_task(stimuli.tasks(data), data)
+        rows = stimuli.load(data, task, allow_duplicates=allow_duplicates)
         shuffles, missing, notes = read_external(predictions, rows, setting)
         protocol = scoring.of(Protocol(tasks=(task,)))
     model = shuffles[0].model  # of predictions of another program, none

@@ -121,7 +121,7 @@ def _texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
     """The texts of a table, or the lines of a text file or of standard input."""
     from lmdiag.runs.surprisals import NamedTexts, read_texts
     from lmdiag.stimuli.reading.conversion import markup_problem
-    from lmdiag.stimuli.reading.steps import odd_characters
+    from lmdiag.stimuli.reading.steps import odd_characters, two_forms
 
     path = user_path(file)
     is_table = path.suffix.lower() in TABLE_SUFFIXES or (
@@ -147,10 +147,9 @@ def _texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
             raise BadInput(f"{file}:{number}: the text {problem}")
         if "\0" in line:
             raise BadInput(f"{file}:{number}: the text has a NUL character: remove it")
-    notes = odd_characters(
-        Table.of(file, {"text": lines}, row_index(range(1, len(lines) + 1), "line"))
-    )
-    return NamedTexts(lines, [*range(1, len(lines) + 1)], tuple(notes))
+    table = Table.of(file, {"text": lines}, row_index(range(1, len(lines) + 1), "line"))
+    notes = (*two_forms(table), *odd_characters(table))
+    return NamedTexts(lines, [*range(1, len(lines) + 1)], notes)
 
 
 def fit_command(

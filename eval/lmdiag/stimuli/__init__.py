@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Unpack
@@ -44,6 +44,13 @@ def tasks(data: Any, *, revision: str | None = None) -> list[str]:
     Rows in memory are one task, see `load`.
     """
     return find(data, revision).tasks if isinstance(data, str) else [MEMORY]
+
+
+def only_task(names: Sequence[str], data: object) -> str:
+    """Returns the one task of a data set or run; `BadInput` if it has several."""
+    if len(names) != 1:
+        raise BadInput(f"{data} has several tasks: choose from {', '.join(names) or 'none'}")
+    return names[0]
 
 
 def saved_rows(data: Any, task: str, folder: Path) -> Path:

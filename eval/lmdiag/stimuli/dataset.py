@@ -239,6 +239,11 @@ def _directory(data: str, root: Path) -> Dataset:
         coded = all(re.fullmatch(_LANGUAGE, part) for part in first_parts)
         configs = {real_path(root).name: [escape(path.as_posix()) for path in paths]}
         return Dataset(data, root, configs, by_file="language" if coded else "UID")
+    with readable(root):
+        scripts = sorted(path.name for path in root.glob("*.py"))
+    if scripts and not paths:
+        rows = "name a file with its rows (csv, Excel, JSON lines or Parquet)"
+        raise BadInput(f"{data} has {scripts[0]} and no rows: scripts are not read; {rows}")
     if is_file(root / _CARD):
         raise BadInput(f"{data}/{_CARD} names no `configs:`: build the data set by {_BUILD}")
     raise BadInput(

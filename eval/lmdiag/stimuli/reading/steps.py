@@ -298,7 +298,7 @@ def first_steps(
         for split in options.split:
             table = _with_parts(table, split)
     problems.refuse()
-    return table.having({}, *_two_forms(table), *odd_characters(table))
+    return table.having({}, *two_forms(table), *odd_characters(table))
 
 
 def _without_outer_blanks(table: Table) -> Table:
@@ -322,8 +322,8 @@ def _is_text(value: object) -> TypeGuard[str]:
     return isinstance(value, str)
 
 
-def _two_forms(table: Table) -> list[str]:
-    """A line where some texts have composed letters and others decomposed ones; else none."""
+def two_forms(table: Table) -> list[str]:
+    """Returns a line if some texts have composed letters and others decomposed ones; else none."""
     firsts: dict[bool, int] = {}  # whether decomposed -> the first such row
     for values in table.columns.values():
         for row, value in enumerate(values):
