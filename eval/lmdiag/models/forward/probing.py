@@ -85,12 +85,14 @@ class _Readings:
     """Log-probabilities (reads, vocabulary) of the rows of a probe in one setting, in nats.
 
     Attributes:
-        shorts: of the short rows without the long one, in the simpler layout.
-        together: of the short rows and the long one.
+        shorts: of the short rows without the others, in the simpler layout.
+        together: of the short rows and the long one, which are read beside the sentences.
+        sentences: of the sentences, which are read once.
     """
 
     shorts: torch.Tensor
     together: torch.Tensor
+    sentences: torch.Tensor
 
 
 def choose_layout(reader: Reader, encoder: QuestionEncoder) -> None:
@@ -140,7 +142,7 @@ class _Probe:
     where the model has one, and are read at all positions.
 
     A masked model reads sentences of the same length with some tokens masked, too, beside the short
-    rows.
+    rows and the long one. What it gives there shows where it answers, and is compared with nothing.
     """
 
     def __init__(self, reader: Reader, encoder: QuestionEncoder) -> None:
@@ -165,13 +167,16 @@ class _Probe:
         """Returns what the model gives in a setting; None if it cannot be read in it."""
         layout, module = setting
         width = self._reader.width
-        beside = [*self._shorts, *self._sentences]
-        rows = [*beside, self._long]
+        rows = [*self._shorts, self._long, *self._sentences]
         try:
-            shorts = self._read((_SIMPLER[layout], module), beside)
+            shorts = self._read((_SIMPLER[layout], module), self._shorts)
             # As wide as one pack of all rows, where the model reads as much.
             self._reader.width = min([sum(len(row.ids) for row in rows), *self._limits])
-            return _Readings(shorts, self._read(setting, rows))
+            n_compared = len(shorts) + len(self._alone)
+            n_of_sentences = sum(len(row.reads) for row in self._sentences)
+            # Fails where the projection takes other inputs, so that there are more or fewer reads.
+            parts = torch.split(self._read(setting, rows), [n_compared, n_of_sentences])
+            return _Readings(shorts, *parts)
         except Exception:  # models raise anything for masks or states that they do not expect
             return None
         finally:
@@ -245,8 +250,8 @@ class _Probe:
         tokens = torch.tensor([token for row in self._sentences for token in row.wanted[1::2]])
         if len(tokens) < _FEWEST_HIDDEN:
             return
-        tokens = tokens.to(readings.shorts.device)
-        log_probs = readings.shorts[-2 * len(tokens) :, tokens]
+        tokens = tokens.to(readings.sentences.device)
+        log_probs = readings.sentences[:, tokens]
         before, at_mask = log_probs[::2], log_probs[1::2]
         here, other = (before, at_mask) if self._lead else (at_mask, before)
         gain = float((other - here).diagonal().mean())
