@@ -420,9 +420,9 @@ class TableOptions(Options):
     (default: ___, [MASK], {} and the like)"""
     separator: str = ""
     """what separates the regions of a sentence (default: |)"""
-    critical: str = ""
+    critical: tuple[str, ...] = ()
     """column with the position (from 1; from 0 by COLUMN:0) or the word of the critical word of a
-    sentence, whose surprisal is then the response"""
+    sentence, whose surprisal is then the response; or one for each of the wide columns"""
     sheet: str = ""
     """sheet of an Excel file: its name, or its number from 1 (default: the first with a table)"""
     keep_case: bool = False
@@ -450,7 +450,7 @@ class ReadingKeywords(TypedDict, total=False):
     split: str | Sequence[str]
     gap: str
     separator: str
-    critical: str
+    critical: str | Sequence[str]
     sheet: str
     keep_case: bool
     language: str

@@ -85,8 +85,17 @@ def give_example(page, name):
     page.wait_for_selector(".use")
 
 
+def settle(page):
+    """Waits as a person does before the next click.
+
+    Gradio ends what it has begun for a window whose stream of the events before is being closed.
+    """
+    page.wait_for_timeout(2_000)
+
+
 def run(page):
     """The text of the result."""
+    settle(page)
     page.click("#run")
     page.wait_for_selector("#report iframe")
     return result_of(page)
@@ -172,6 +181,7 @@ def test_the_keyboard_alone_leads_to_a_result(open_page):
     page.keyboard.press("Enter")
     page.wait_for_function("!document.body.innerText.includes('island x length')")
     page.get_by_text("design: island", exact=False).wait_for()
+    settle(page)
     page.locator("#run").focus()
     page.keyboard.press("Enter")
     page.wait_for_selector("#report iframe")
@@ -188,6 +198,7 @@ def test_a_hostile_table_is_shown_as_text(open_page, tmp_path):
     page.wait_for_selector(".use")
     assert page.locator("img").count() == 0
     page.locator(".problem").first.wait_for()  # markup in a sentence
+    settle(page)
     page.click("#run")
     page.get_by_text("give a table that can be read").wait_for()
 
@@ -197,6 +208,7 @@ def test_two_persons_do_not_see_each_other_and_leave_nothing(open_page, served):
     first, second = open_page(), open_page()
     give_example(first, "Reading times by word")
     give_example(second, "Acceptability ratings")
+    settle(second)
     first.click("#run")
     second.click("#run")
     assert "rt and surprisal" in result_of(first)

@@ -52,7 +52,7 @@ def others(tmp_path_factory):
     (root / "design.csv").write_text(f"item,a,b,verb,sentence\n{sentences}")
     cloze = [load_run(make_run(root / f"cloze {i}", root / "cloze.csv", id=f"m{i}", seed=i,
                                kind="causal")) for i in range(2)]  # fmt: skip
-    table = TableOptions(critical="verb")
+    table = TableOptions(critical=("verb",))
     design = load_run(make_run(root / "design", root / "design.csv", id="m", kind="causal",
                                bos=True, table=table))  # fmt: skip
     numbers = range(90)

@@ -169,7 +169,11 @@ REFUSED = {
     "position of one condition": (
         {"amb": ["A hen sat."], "unamb": ["The old hen sat."], "crit_amb": [2], "crit_unamb": [3]},
         {"wide": ("amb", "unamb"), "critical": "crit_amb"},
-        "is called like amb, and would be read for all of --wide: write a row per sentence"),
+        "is called like amb, and would be read for all of --wide: name one column for each"),
+    "critical words of two of three": (
+        {"a": ["A hen sat."], "b": ["Hens sat."], "c": ["Cows sat."], "p": [2], "q": [1]},
+        {"wide": ("a", "b", "c"), "critical": ("p", "q")},
+        "--critical names 2 columns, --wide 3: name one for all, or one for each"),
     "a half of a pair": (
         {"ok": ["A a.", ""], "not_ok": ["B b.", "C c."], "pair": ["1", "2"]},
         {"columns": ["sentence_good=ok", "sentence_bad=not_ok"]},
@@ -710,6 +714,30 @@ def test_a_critical_word_without_blanks_is_scored_without_what_follows_it():
     rows = stimuli.load({"sentence": ["太郎がりんごを買った。"], "c": ["りんご"]}, critical="c")
     (sentence,) = row_keys(Setting(rows), kind="causal", cased=True)
     assert sentence.cuts == (3, 6)
+
+
+def test_each_wide_column_may_have_a_critical_word_of_its_own():
+    rows = {
+        "item": ["1", "2"],
+        "Gram": ["The key is old.", "We sit."],
+        "Ungram": ["The key are old.", ""],
+        "Verb gram": ["is", "sit"],
+        "Verb ungram": ["are", ""],
+    }
+    options = {"wide": ["Gram", "Ungram"], "critical": ["Verb gram", "Verb ungram"]}
+    read = stimuli.load(rows, **options)
+    texts = read.columns()["sentence"]
+    regions = [row[0] for row in read.regions]
+    words = [x[slice(y["start"], y["end"])] for x, y in zip(texts, regions, strict=True)]
+    assert words == ["is", "are", "sit."]
+
+
+def test_a_critical_word_in_an_elision_is_said_to_be_read_with_it():
+    rows = {"sentence": ["C'est l'homme, dit-il.", "C'est Marie."], "c": ["homme", "Marie"]}
+    assert stimuli.load(rows, critical="c").notes[1] == (
+        "critical: 'homme' stands in \"l'homme\" without a blank (row 1): the response is the "
+        'surprisal of "l\'homme"'
+    )
 
 
 def test_regions_are_shown_as_they_are_joined():

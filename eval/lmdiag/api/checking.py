@@ -647,8 +647,8 @@ def _named_uses(options: TableOptions, source: Table) -> dict[str, str]:
         else:
             uses[column_like(column, names)] = use
     uses |= {column_like(name, names): "wide" for name in options.wide}
-    critical, _ = column_and_start(options.critical, names)
-    return uses | ({column_like(critical, names): "critical"} if critical else {})
+    critical = (column_and_start(text, names)[0] for text in options.critical)
+    return uses | {column_like(name, names): "critical" for name in critical}
 
 
 def _known_use(name: str) -> str:

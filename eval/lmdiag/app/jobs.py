@@ -127,7 +127,7 @@ def chosen_options(found: TableCheck, chosen: Mapping[str, str]) -> dict[str, An
     if "wide" in changed:
         given["wide"] = names("wide")
     if "critical" in changed:
-        given["critical"] = next(iter(names("critical")), "")
+        given["critical"] = names("critical")
     return {name: value for name, value in given.items() if value}
 
 

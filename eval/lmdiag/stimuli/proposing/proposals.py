@@ -168,7 +168,7 @@ def _of_source(options: TableOptions, sources: Mapping[str, str]) -> TableOption
         columns=tuple(f"{name}={sources.get(column, column)}" for name, _, column in pairs),
         wide=tuple(sources.get(name, name) for name in options.wide),
         filter=tuple(own(text, "=") for text in options.filter),
-        critical=own(options.critical, ":"),
+        critical=tuple(own(text, ":") for text in options.critical),
     )
 
 

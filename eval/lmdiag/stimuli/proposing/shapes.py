@@ -284,7 +284,7 @@ def _sentences_after(
     critical = layout.critical_word(names)
     if critical:
         both = named_options({**columns, "sentence": names[0]})
-        yield TableOptions(columns=both, critical=critical)
+        yield TableOptions(columns=both, critical=(critical,))
     yield TableOptions(columns=named_options({**columns, "target": names[0]}))
 
 
@@ -306,6 +306,7 @@ def sentences(layout: TextColumns, names: Sequence[str]) -> Iterator[TableOption
     if not related or (len(related) > 1 and have_words_each(layout, related)):
         return
     critical = layout.critical_word(related)
+    of_word = (critical,) if critical else ()
     if pair and are_judged(pair):
         columns = {**_item(layout), **dict(zip(PAIR, pair, strict=True))}
         yield TableOptions(columns=named_options(columns))
@@ -316,10 +317,10 @@ def sentences(layout: TextColumns, names: Sequence[str]) -> Iterator[TableOption
         is_alone = related != ["sentence"] or "context" not in layout.values
         columns = {**_item(layout), "sentence": related[0]}
         chosen = named_options(columns) if is_alone else ("sentence=sentence",)
-        yield TableOptions(columns=chosen, critical=critical)
+        yield TableOptions(columns=chosen, critical=of_word)
     elif not labels_of_each(layout, related):
         wide = _wide(layout, related, _item(layout))
-        yield replace(wide, critical=critical, filter=_filter(layout, related, critical))
+        yield replace(wide, critical=of_word, filter=_filter(layout, related, critical))
 
 
 def _whole_parts(layout: TextColumns, names: Sequence[str]) -> list[str]:

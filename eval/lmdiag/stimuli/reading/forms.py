@@ -92,7 +92,9 @@ def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
             raise BadInput(f"{table.name}: {rule}: leave it out")
         table = with_critical(table, options.critical, options.wide)
         table = _after_contexts(table) if has_contexts else table
-        if "target" in table.columns and column_and_start(options.critical, ())[0] != "target":
+        if "target" in table.columns and [
+            column_and_start(text, ())[0] for text in options.critical
+        ] != ["target"]:
             remedy = "___ or --gap TEXT marks its place"
             table = table.having({}, f"target: not read, since no sentence has a gap; {remedy}")
         return replace(table, form=form)

@@ -25,7 +25,7 @@ from lmdiag.files.reading import user_path
 from lmdiag.stimuli.reading.columns import ITEM_COLUMNS, name_columns, near_names
 from lmdiag.stimuli.reading.filters import Condition
 from lmdiag.stimuli.reading.forms import in_form
-from lmdiag.stimuli.values.critical_words import column_and_start
+from lmdiag.stimuli.values.critical_words import column_and_start, with_one_critical
 from lmdiag.stimuli.values.kinds import (
     FEW_ROWS,
     RELATED,
@@ -292,7 +292,9 @@ def first_steps(
     with problems.kept():
         if options.wide:
             names = [table.column_of(name, "--wide") for name in options.wide]
+            condition = wide_condition(table.columns, names)
             table = _long(table, names, text)
+            table = with_one_critical(table, options.critical, names, condition)
         if options.good or options.contrast:
             table = _with_contrasts(table, options)
         for split in options.split:
@@ -373,8 +375,8 @@ def _named_columns(options: TableOptions, columns: Collection[str]) -> list[tupl
     named = [("--wide", name) for name in options.wide]
     named += [("--contrast", name) for name in options.contrast]
     named += [("--split", split.partition("=")[0]) for split in options.split]
-    critical, _ = column_and_start(options.critical, columns)
-    return [*named, ("--good", options.good.partition("=")[0]), ("--critical", critical)]
+    named += [("--critical", column_and_start(text, columns)[0]) for text in options.critical]
+    return [*named, ("--good", options.good.partition("=")[0])]
 
 
 # ---- filter --------------------------------------------------------------------------------------

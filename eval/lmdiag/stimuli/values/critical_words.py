@@ -22,6 +22,7 @@ Span = tuple[int, int]
 
 # names of the regions: the critical word and the words after it
 _REGIONS = ("critical", "spill_1", "spill_2")
+_JOINED = "critical_word"  # the critical words of wide columns that have one each
 _UNSPACED = re.compile(f"[{WITHOUT_SPACES}]").search
 _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc", "'''")
 _HAS_ZEROS = "some of them are 0"
@@ -246,7 +247,38 @@ def column_and_start(named: str, columns: Collection[str]) -> tuple[str, int | N
     return (name, int(start)) if is_given else (named, None)
 
 
-def with_critical(table: Table, named: str, wide: Sequence[str] = ()) -> Table:
+def with_one_critical(
+    table: Table, named: Sequence[str], wide: Sequence[str], condition: str
+) -> Table:
+    """Returns sentences of wide columns with their critical words in one column, `critical_word`.
+
+    That is where a column is named for each of the wide ones; a table with one for all is returned
+    as it is. `BadInput`: another number of columns; positions of which some count from 0.
+
+    Args:
+        table: a row for each wide column and row, with the text that was in it.
+        named: the columns of critical words, in the order of the wide ones.
+        wide: the wide columns.
+        condition: the column with the name of the wide column of each row.
+    """
+    if len(named) < 2:
+        return table
+    if len(named) != len(wide):
+        rule = "name one for all, or one for each column of --wide, in their order"
+        problem = f"--critical names {len(named)} columns, --wide {len(wide)}"
+        raise BadInput(f"{table.name}: {problem}: {rule}")
+    pairs = [column_and_start(text, table.columns) for text in named]
+    if len({start for _, start in pairs}) > 1:
+        raise BadInput(f"{table.name}: --critical: give all columns :0, or :1, or none of them")
+    columns = [table.columns[table.column_of(name, "--critical")] for name, _ in pairs]
+    of_wide = dict(zip(wide, columns, strict=True))
+    words = [of_wide[name][row] for row, name in enumerate(table.columns[condition])]
+    which = ", ".join(f"{name} of {column}" for (name, _), column in zip(pairs, wide, strict=True))
+    names = [table.column_of(name, "--critical") for name, _ in pairs]
+    return table.having({_JOINED: words}, f"critical: {which}", without=names)
+
+
+def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) -> Table:
     """Returns sentences with the region `critical`, and `spill_1` and `spill_2` after it.
 
     `BadInput`: positions that seem to count from 0, a position beyond the sentence, a word that is
@@ -255,17 +287,21 @@ def with_critical(table: Table, named: str, wide: Sequence[str] = ()) -> Table:
     Args:
         table: of sentences.
         named: a column that has the position of the critical word among the words, from 1 (from 0
-            by `COLUMN:0`), or the word itself; "" for none.
+            by `COLUMN:0`), or the word itself; several if `with_one_critical` joined them; () for
+            none.
         wide: columns that the sentences come from.
     """
     if not named:
         return table
-    name, start = column_and_start(named, table.columns)
+    name, start = column_and_start(named[0], table.columns)
+    if len(named) > 1:
+        name = _JOINED
     name = table.column_of(name, "--critical")
     if "regions" in table.columns:
         remedy = "the sentences have regions: name one by --region"
         raise BadInput(f"{table.name}: --critical: {remedy}")
-    _refuse_one_of(table, name, wide)
+    if len(named) == 1:
+        _refuse_one_of(table, name, wide)
     texts = table.columns["sentence"]
     column = CriticalColumn.of(name, table.columns[name], texts)
     first, why = column.first_position(_columns_of_words(table.columns, texts))
@@ -280,12 +316,33 @@ def with_critical(table: Table, named: str, wide: Sequence[str] = ()) -> Table:
     regions = [
         _regions(text, column.span(row, from_position)) for row, text in enumerate(column.texts)
     ]
-    note = f"critical: {name} is the region critical"
+    notes = [*_longer_words(table, column, from_position)]
+    note = "critical: it" if len(named) > 1 else f"critical: {name}"
+    note += " is the region critical"
     if any(len(row) > 1 for row in regions):
         note += f"; {' and '.join(_REGIONS[1:])} follow it"
     if start is None and first is None and column.may_count_from_zero:
         note += f"; positions count from 1, and from 0 with --critical {quote(f'{name}:0')}"
-    return table.having({"regions": regions}, note)
+    return table.having({"regions": regions}, note, *notes, without=(_JOINED,) * (len(named) > 1))
+
+
+def _longer_words(table: Table, column: CriticalColumn, start: int) -> Iterator[str]:
+    """Yields a line if words stand together with others, as `homme` in `l'homme`."""
+    if column.is_position:
+        return
+    longer = {}
+    for row, word in enumerate(column.values):
+        whole = column.texts[row][slice(*column.span(row, start))]
+        if len(_letters(whole)) > len(_letters(word)):
+            longer[row] = (word, whole.strip(".,;:!?…"))
+    if longer:
+        word, whole = next(iter(longer.values()))
+        is_part = f"{word!r} stands in {whole!r} without a blank ({table.places([*longer])})"
+        yield f"critical: {is_part}: the response is the surprisal of {whole!r}"
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
 
 
 def _regions(text: str, critical: Span) -> list[dict[str, Any]]:
@@ -305,7 +362,7 @@ def _refuse_one_of(table: Table, name: str, wide: Sequence[str]) -> None:
     same = [column for column in wide if parts[name] & (parts[column] - shared)]
     if len(same) == 1 and len(wide) > 1:
         problem = f"--critical {name} is called like {same[0]}, and would be read for all of --wide"
-        remedy = "write a row per sentence, with its critical word in one column"
+        remedy = "name one column for each of --wide, in their order"
         raise BadInput(f"{table.name}: {problem}: {remedy}")
 
 
