@@ -46,8 +46,11 @@ def test_what_is_read_is_written(tmp_path):
     assert results.figure(FigureKey("role88", "none", "accuracy@7")) is None
     assert results.figure(FigureKey("cprag102", "none", "accuracy@1")) is None
     document = results.to_json()
-    (tmp_path / "results.json").write_text(json.dumps(document))
-    assert read_record(Results, tmp_path / "results.json") == results
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps(document))
+    assert read_record(Results, file) == results
+    file.write_text(json.dumps(document | {"table": {"critical": "word"}}))  # before it was a list
+    assert read_record(Results, file).table.critical == ("word",)
     for task, settings in json.loads(SAVED.read_text())["tasks"].items():
         for setting, content in settings.items():
             for name, measure in content["measures"].items():

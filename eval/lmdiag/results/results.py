@@ -362,6 +362,9 @@ def read_record(kind: type[Record], file: Path, most: int = MAX_DOCUMENT) -> Rec
     digest = document.pop(_DIGEST, None) if isinstance(document, dict) else None
     if digest is not None and digest != _digest_of(document):
         raise BadInput(f"{file} is not as lmdiag wrote it (its {_DIGEST} is of another content)")
+    table = document.get("table") if isinstance(document, dict) else None
+    if isinstance(table, dict) and isinstance(table.get("critical"), str):
+        table["critical"] = [table["critical"]]  # earlier runs have one column, and no list
     try:
         adapter = type_adapter(kind)  # type: ignore[arg-type]  # a class is hashable
         record: Record = adapter.validate_json(json.dumps(document), strict=True)
