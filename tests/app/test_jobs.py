@@ -67,7 +67,7 @@ def test_regions_are_one_line_and_proposals_are_offered(tmp_path):
     rows = DataFrame([*ITEMS.to_dict("records"), *filler.to_dict("records")])
     found = lmdiag.check(rows, columns=["sentence=text", "item=nr"])
     offers = dict(jobs.remedies(found))
-    assert lmdiag.check(rows, **offers["Use --filter 'number!=filler'"]).n_rows == 4
+    assert lmdiag.check(rows, **offers["Keep only the rows with number!=filler"]).n_rows == 4
 
 
 @pytest.mark.parametrize("name", jobs.EXAMPLE_TABLES)
@@ -130,7 +130,7 @@ def test_what_cannot_be_run_is_an_error_in_words(tmp_path):
     line = visit.message(BadInput(f"{tmp_path}/words.jsonl has items: give --filter item=1"))
     assert line == "words.jsonl has items: give --filter item=1"
     offers = dict(jobs.remedies(visit.found))
-    assert offers["Use --filter item=1"]["filter"] == ["item=1"]
+    assert offers["Keep only the rows with item=1"]["filter"] == ["item=1"]
 
 
 def test_a_last_condition_that_is_not_to_be_used_stays_with_a_line(tmp_path):

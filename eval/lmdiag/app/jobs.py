@@ -81,6 +81,15 @@ DOWNLOADS = {"page": ".html", "Word": ".docx", "LaTeX": ".tex", "csv": ".csv", "
 _REMEDY = re.compile(r"--(filter|split|critical|separator|gap) ('[^']+'|[^\s'][^\s;,]*)")
 """An option with one value, in a message."""
 
+_REMEDIES = {
+    "filter": "Keep only the rows with {}",
+    "split": "Divide a column: {}",
+    "critical": "Read {} as the critical word",
+    "separator": "Divide the sentences at {}",
+    "gap": "Read {} as the gap",
+}
+"""Option -> what it does with its value, on a button."""
+
 
 def function_of(found: TableCheck) -> str:
     """Returns the function for a table: the command that reads it, `fit` for words."""
@@ -166,7 +175,7 @@ def remedies(found: TableCheck) -> list[tuple[str, dict[str, Any]]]:
         for option, value in _REMEDY.findall(line):
             (text,) = shlex.split(value)
             values = [*given.get(option, ()), text] if option in ("filter", "split") else text
-            offers.append((f"Use --{option} {value}", given | {option: values}))
+            offers.append((_REMEDIES[option].format(text), given | {option: values}))
     return offers
 
 
