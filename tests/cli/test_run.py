@@ -133,7 +133,7 @@ def test_three_models_fill_one_screen(data_dir, tmp_path, monkeypatch, capsys):
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) <= 60
         interval = r"\d–\d" if columns == 80 else r"\["  # whole percent where there is no room
-        assert len(re.findall(interval, "\n".join(lines))) == 3 * 14
+        assert len(re.findall(interval, "\n".join(lines))) == 3 * 16
         assert max(map(len, lines[4:-9])) <= columns
         assert any("BERT large" in line for line in lines) == (columns == 200)
 
