@@ -153,54 +153,44 @@ def test_checkpoints_are_shown_in_the_order_of_training(demo_dir, tmp_path, caps
     assert f"All tables: lmdiag report {every} --format text\n" in out
 
 
-def test_data_that_changed_since_the_run(command):
-    data = command.folder / "own.csv"
-    data.write_text("context,target\nA robin is a,bird\n")
-    asked = ["run", "--model", command.models["bert"], "--data", data]
-    asked += ["--output", command.folder / "out", "--quiet"]
-    assert command(*asked)[0] == 0
-    data.write_text("context,target\nA robin is a,tree\n")
-    error = command.refused(*asked)
-    assert "the data, or how they are read, changed since the run in " in error
-    assert "add --overwrite to make it anew, or choose another --output or --name" in error
-    assert command(*asked, "--overwrite")[0] == 0
-
-
 def test_a_finished_run_answers_rows_that_are_read_in_another_way(command, monkeypatch):
-    """With the option that a warning names, no model is asked, and all is as in a run made anew."""
+    """With the option that a warning names, no model is asked, and all is as in a run made anew.
+
+    That run finds its table from any folder, too. Other sentences are refused.
+    """
     data = command.folder / "own.csv"
     rows = ["1,sg,The key to the door is old,is", "1,pl,The key to the doors are old,are"]
     rows += ["2,sg,The dog was here,was", "2,pl,The dogs were here,were"]
     data.write_text("item,cond,sentence,Critical verb\n" + "\n".join(rows))
-    asked = ["run", data, "--model", command.models["gpt2"], "--quiet", "--output"]
-    code, _, err = command(*asked, command.folder / "kept")
+    asked = ["--model", command.models["gpt2"], "--quiet", "--output"]
+    kept_in = [data, *asked, command.folder / "kept"]
+    code, _, err = command("run", *kept_in)
     assert code == 0
     option = re.search(r"(--critical '[\w ]+') gives its surprisal", err)[1]
     critical = shlex.split(option)
-    assert command(*asked, command.folder / "anew", *critical)[0] == 0
-    with monkeypatch.context() as patches:
-        patches.setattr("lmdiag.runs.run_model._ask", None)
-        code, _, err = command(*asked, command.folder / "kept", *critical)
-    assert code == 0
-    assert "has the answers to the same questions: figures are computed from them" in err
-    # and the table is found from any folder
-    monkeypatch.chdir(command.folder)
     elsewhere = command.folder.parent / f"{command.folder.name}-runs"
-    asked[1] = "own.csv"
-    assert command(*asked, elsewhere)[0] == 0
+    monkeypatch.chdir(command.folder)
+    assert command("run", "own.csv", *asked, elsewhere, *critical)[0] == 0
     monkeypatch.chdir("/")
     assert command("analyse", elsewhere)[0] == 0
-    kept, anew = (load_run(command.folder / name / "gpt2") for name in ("kept", "anew"))
+    with monkeypatch.context() as patches:
+        patches.setattr("lmdiag.runs.run_model._ask", None)
+        code, _, err = command("run", *kept_in, *critical)
+    assert code == 0
+    assert "has the answers to the same questions: figures are computed from them" in err
+    kept, anew = (load_run(folder / "gpt2") for folder in (command.folder / "kept", elsewhere))
     assert kept.items().equals(anew.items())
     assert kept.results.signature == anew.results.signature
     assert kept.results.tasks == anew.results.tasks
-    # other sentences are refused before a model is loaded
     data.write_text(data.read_text().replace("old", "new"))
-    asked[1] = data
-    monkeypatch.setattr("lmdiag.runs.run_model.load_everywhere", None)
-    code, _, err = command(*asked, command.folder / "kept")
+    with monkeypatch.context() as patches:  # refused before a model is loaded
+        patches.setattr("lmdiag.runs.run_model.load_everywhere", None)
+        code, _, err = command("run", *kept_in)
     assert code == 2
-    assert "changed since the run in " in err
+    error = err.splitlines()[-1]  # after the warning
+    assert "the data, or how they are read, changed since the run in " in error
+    assert "add --overwrite to make it anew, or choose another --output or --name" in error
+    assert command("run", *kept_in, "--overwrite")[0] == 0
 
 
 def test_a_list_of_models_is_read_or_the_line_is_named(tmp_path):
