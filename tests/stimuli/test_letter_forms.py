@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+import lmdiag
 from lmdiag.cli.texts import _texts
 from lmdiag.measures import fold_word
 from lmdiag.stimuli import response_rows
@@ -107,3 +108,10 @@ def test_a_file_of_lines_with_both_forms_is_named(tmp_path):
     [note] = named.notes
     assert "both.txt:3 has letters and marks apart" in note
     assert "both.txt:2 as one character" in note
+
+
+def test_check_says_both_forms_of_a_table_of_words():
+    words = ["The", COMPOSED, "closed", "The", DECOMPOSED, "opened"]
+    table = {"text": [1, 1, 1, 2, 2, 2], "position": [1, 2, 3] * 2, "word": words}
+    found = lmdiag.check(table | {"rt": [301.5, 320, 280, 290, 333, 270]})
+    assert found.notes[0].startswith("letters: row 5 has letters and marks apart")

@@ -545,6 +545,7 @@ def _of_words(
     reads, _ = words.reads()
     found = replace(
         found,
+        notes=tuple(words.notes),
         reads=(reads.removeprefix("reads "),),
         texts=f"{len(texts):,}, of {len(words.words):,} words",
         warnings=tuple(x.removeprefix("warning: ") for x in words.gap_notes()),
