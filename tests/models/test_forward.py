@@ -146,6 +146,21 @@ class TestLayout:
         assert (reader.read(ROWS) - torch.stack(expected)).abs().max() < tolerance
 
     @pytest.mark.parametrize(
+        ("module", "change", "is_projected_alone"),
+        [
+            ("transformer.drop", lambda x: x * torch.arange(1, 1 + x.shape[1])[:, None], True),
+            ("lm_head", lambda x: x + x.cumsum(1) / 10, False),
+        ],
+    )
+    def test_other_numbers_without_an_error(self, module, change, is_projected_alone):
+        """Offsets in a row that count beside positions; logits that depend on those before them."""
+        network = gpt2(len(BYTES))
+        network.get_submodule(module).register_forward_hook(lambda _, __, x: change(x))
+        reader = asked(network, BYTES, "causal").reader
+        assert reader.layout == "equal"
+        assert (reader.projection_module is network.lm_head) == is_projected_alone
+
+    @pytest.mark.parametrize(
         ("name", "most"),
         [("phi3-longrope", 64), ("doge", 48), ("glm_moe_dsa", 48), ("deepseek_v32", 48)],
     )
