@@ -114,4 +114,4 @@ def test_check_says_both_forms_of_a_table_of_words():
     words = ["The", COMPOSED, "closed", "The", DECOMPOSED, "opened"]
     table = {"text": [1, 1, 1, 2, 2, 2], "position": [1, 2, 3] * 2, "word": words}
     found = lmdiag.check(table | {"rt": [301.5, 320, 280, 290, 333, 270]})
-    assert found.notes[0].startswith("letters: row 5 has letters and marks apart")
+    assert found.notes[0].startswith("letters: rows, row 5 has letters and marks apart")
