@@ -182,14 +182,15 @@ def test_a_finished_run_answers_rows_that_are_read_in_another_way(command, monke
     assert kept.items().equals(anew.items())
     assert kept.results.signature == anew.results.signature
     assert kept.results.tasks == anew.results.tasks
-    data.write_text(data.read_text().replace("old", "new"))
-    with monkeypatch.context() as patches:  # refused before a model is loaded
+    with monkeypatch.context() as patches:  # other texts are refused before a model is loaded
         patches.setattr("lmdiag.runs.run_model.load_everywhere", None)
-        code, _, err = command("run", *kept_in)
-    assert code == 2
-    error = err.splitlines()[-1]  # after the warning
-    assert "the data, or how they are read, changed since the run in " in error
-    assert "add --overwrite to make it anew, or choose another --output or --name" in error
+        of_another_column = command("run", *kept_in, "--columns", "sentence=Critical verb")
+        data.write_text(data.read_text().replace("old", "new"))
+        for code, _, err in (of_another_column, command("run", *kept_in)):
+            assert code == 2
+            error = err.splitlines()[-1]  # after the warning
+            assert "the data, or how they are read, changed since the run in " in error
+            assert "add --overwrite to make it anew, or choose another --output or --n" in error
     assert command("run", *kept_in, "--overwrite")[0] == 0
 
 
