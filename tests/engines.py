@@ -51,10 +51,17 @@ def log_probs(ids):
     return np.asarray(logits.double().log_softmax(-1).numpy())
 
 
+def other_log_probs(ids):
+    """What another model says: one whose logits are half as large."""
+    rows = log_probs(ids) / 2
+    return rows - np.log(np.exp(rows).sum(-1, keepdims=True))
+
+
 class Engine(ThreadingHTTPServer):
     """An engine at `url` that lives as long as the `with` block.
 
     Attributes:
+        log_probs: its model.
         spoil: makes what is sent from the honest document.
         bodies: of every request so far; keys: their `Authorization` headers.
         key: that requests need; None for no key.
@@ -71,6 +78,7 @@ class Engine(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.dialect = dialect
+        self.log_probs = log_probs
         self.spoil = honest  # takes a request's body and the honest document
         self.bodies = []
         self.keys = []
@@ -115,7 +123,7 @@ class Engine(ThreadingHTTPServer):
     def document(self, body):
         """The honest answer."""
         ids, n_top = tuple(body["prompt"]), body["logprobs"]
-        rows = log_probs(ids)
+        rows = self.log_probs(ids)
         nats = [None, *(float(rows[at, token]) for at, token in enumerate(ids[1:]))]
         name = text if self.dialect == "sglang" else "token_id:{}".format
         order = np.lexsort((np.arange(rows.shape[1]), -rows[-1]))[:n_top].tolist()

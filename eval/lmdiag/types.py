@@ -312,6 +312,9 @@ class ModelInfo:
         server: address of the server that was asked, whose name for the model is `id`: commit,
             architecture, dtype and number of parameters are then not known. None for weights that
             were loaded.
+        check_log_probs: of a model behind a server, the log-probability of each token of the
+            contexts that are asked first, nats, which tell it from another model of its name; None
+            for weights that were loaded, and in files of older versions.
         folds: which differences between words the tokenizer ignores, so that two words are the same
             for the model; None in files of older versions, see `word_folds`.
     """
@@ -335,6 +338,7 @@ class ModelInfo:
     attention: str | None = None
     name: str | None = None
     server: str | None = None
+    check_log_probs: tuple[float, ...] | None = None
     n_layers: int | None = None
     folds: tuple[Fold, ...] | None = None
 

@@ -305,6 +305,39 @@ def test_a_server_is_not_asked_after_layers():
     assert n_requests == 0
 
 
+def test_a_run_is_of_one_model(command):
+    """A server has another model under the same name from some request on, and later again."""
+    given = ["--data", command.data, "--tasks", "neg136", "--limit", "16", "--batch-size", "2"]
+    given += ["--model", "tiny", "--tokenizer", TOKENIZER, "--quiet", "--output"]
+    said = "has another model under the name tiny than the one that .* differ by"
+    with Engine() as engine:
+        run = ["run", *given, command.folder / "run", "--server", engine.url]
+        undisturbed = command.folder / "undisturbed"
+        assert command("run", *given, undisturbed, "--server", engine.url)[0] == 0
+        n_requests = len(engine.bodies)
+
+        def swap(_, document):
+            if len(engine.bodies) == n_requests + n_requests * 2 // 3:
+                engine.log_probs = engines.other_log_probs
+            return document
+
+        engine.spoil = swap
+        assert re.search(said, command.refused(*run))
+        saved = {path: path.read_bytes() for path in command.folder.rglob("journal/*")}
+        assert saved
+        assert re.search(said, command.refused(*run))
+        assert {path: path.read_bytes() for path in command.folder.rglob("journal/*")} == saved
+        engine.log_probs = engines.log_probs
+        before = len(engine.bodies)
+        assert command(*run)[0] == 0  # with the answers that were saved
+        assert len(engine.bodies) - before < n_requests
+        paths = command.folder.rglob("predictions.parquet")
+        one, other = (path.read_bytes() for path in paths)
+        assert one == other
+        engine.log_probs = engines.other_log_probs
+        assert re.search(said, command.refused(*run))  # a finished one
+
+
 # ---- requests ------------------------------------------------------------------------------------
 
 

@@ -30,6 +30,7 @@ class Model(ABC):
         warning: what looks wrong with its files; None for nothing.
         layers: after which it answers, ascending; None for the last one, whose answer is the
             ordinary one.
+        check_key: of `info.check_log_probs` among saved answers; "" where there are none.
         prompt: text with `{context}` in it that stands around every context; "" for none.
         report: is called with the share of a long batch that is read so far; set by a run.
     """
@@ -38,6 +39,7 @@ class Model(ABC):
     options: LoadOptions
     warning: str | None
     layers: tuple[int | None, ...] = field(default=(None,), kw_only=True)
+    check_key: str = field(default="", init=False)
     prompt: str = field(default="", init=False)
     report: Callable[[float], None] = field(default_factory=lambda: _show_nothing, init=False)
 
@@ -71,6 +73,13 @@ class Model(ABC):
         Where two keys are equal, even of two models that share weights, so are the answers, but for
         rounding.
         """
+
+    def refuse_other_model(self, check_log_probs: Sequence[float]) -> None:
+        """Raises `BadInput` if the model is not the one that had these `check_log_probs` before.
+
+        Weights in this process stay what they are; a server may have another model after a while.
+        """
+        return
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int | None:
         """Has answers to questions with a `number` include EW and MW over these verbs.

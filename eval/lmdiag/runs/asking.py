@@ -126,6 +126,8 @@ def ask(
         encoded = [model.encode(question) for question in questions]
     keys = [model.key(question, top) for question in encoded]
     answers: dict[str, Any] = journal.read() if journal else {}
+    if model.check_key:
+        _refuse_other_model(model, answers, journal, processes)
     answered = processes.share({*answers} & {*keys})
     plan: list[list[int]] = []
     for end, size in zip(accumulate(sizes), sizes, strict=True) if processes.first else ():
@@ -152,6 +154,18 @@ def ask(
         for others in processes.gather(asked):
             answers |= others
     return [answers[key] for key in keys] if processes.first else []
+
+
+def _refuse_other_model(
+    model: Model, answers: Mapping[str, Any], journal: Journal | None, processes: Processes
+) -> None:
+    """Refuses a server whose model did not give the saved answers; saves what it is known by."""
+    log_probs = answers.get(model.check_key, model.info.check_log_probs)
+    log_probs = processes.share(log_probs)
+    with processes.shared_errors():
+        model.refuse_other_model(log_probs)
+    if journal and processes.first and model.check_key not in answers:
+        journal.append({model.check_key: log_probs})
 
 
 def _show_share(show: Callable[[float], None], start: int, end: int, share: float) -> None:

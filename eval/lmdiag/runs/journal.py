@@ -44,7 +44,8 @@ class Journal:
         from pydantic import ValidationError
 
         one = Answer | SentenceAnswer
-        adapter = type_adapter(dict[str, one | tuple[one, ...]])
+        # numbers are the `ModelInfo.check_log_probs` of a model behind a server
+        adapter = type_adapter(dict[str, one | tuple[one, ...] | tuple[float, ...]])
         answers: dict[str, Any] = {}
         for path in sorted(self.folder.glob("*.jsonl")):
             with readable(path), path.open("rb") as lines:

@@ -191,6 +191,10 @@ def _make_runs(
                     kept = answers_of_run(directory.path, inputs, info)
                 anew = overwrite or kept is not None
                 is_finished = processes.first and directory.open(identity, overwrite=anew)
+                if model.check_key and (is_finished or kept is not None):
+                    earlier = kept.run.results if kept else results.read_results(directory.path)
+                    if earlier.model.check_log_probs is not None:  # else of an earlier version
+                        model.refuse_other_model(earlier.model.check_log_probs)
                 if kept is not None:
                     _finish_with_kept_answers(directory, model, inputs, kept)
                     is_finished = True

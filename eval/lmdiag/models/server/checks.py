@@ -40,7 +40,7 @@ CONTEXTS = (
 def check_server(model: ServedModel) -> None:
     """Finds the first dialect that gives log-probabilities of a prompt, and checks them.
 
-    Sets `dialect` and `longest` of the model.
+    Sets `dialect`, `longest` and the check of the model.
     """
     limit = model.encoder.limit
     encoder = replace(model.encoder, limit=None)
@@ -95,6 +95,7 @@ def _check_numbers(model: ServedModel, prompts: Sequence[Ids]) -> None:
             best, log_prob = listed[0]
             [longer] = _ask_in_turn(model, [(*prompt, best)], 0)
             differences.append(abs(longer.nats[-1] - log_prob))
+    model.set_check(prompts, replies)
     if not differences:
         raise WrongReply("gives no next token that can be compared with a token of a prompt")
     if (typical := statistics.median(differences)) > CONSISTENT:

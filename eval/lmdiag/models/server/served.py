@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NoReturn
 
 from lmdiag.asking.possible import impossible_sum
+from lmdiag.asking.protocol import text_digest
 from lmdiag.asking.rules import Case, refusal
 from lmdiag.models.model import batches_in_order
 from lmdiag.models.sentences import sentence_answer
 from lmdiag.models.server.client import REMEDY, Client, ServerRefusal, WrongReply
-from lmdiag.models.server.replies import DIALECTS, Ids, Reply, read_reply
+from lmdiag.models.server.replies import DIALECTS, LOWEST, Ids, Reply, read_reply
 from lmdiag.models.token_model import TokenModel
 from lmdiag.models.tokens.encoded_questions import EncodedQuestion
 from lmdiag.models.tokens.encoded_sentences import Encoded, EncodedSentence
@@ -27,6 +29,11 @@ _BATCH = 64
 _LIST = 20
 """Top tokens that are asked for, if the protocol needs no more: a longer list gives more ranks."""
 
+SAME_MODEL = 0.1
+"""Largest difference, in nats, between the log-probabilities of one model at two times: the median
+over the tokens of the check's contexts. An answer may differ by `checks.CONSISTENT` (0.05) by the
+rounding of half precision and other requests at the same time, and here both of two answers may."""
+
 
 @dataclass(eq=False)
 class ServedModel(TokenModel):
@@ -36,11 +43,19 @@ class ServedModel(TokenModel):
         client: sends the requests.
         dialect: how they are written, a name in `DIALECTS`.
         longest: top tokens that the server gives at most.
+        check_prompts: what tells the model from another one of its name, see `set_check`.
     """
 
     client: Client
     dialect: str = ""
     longest: int = 0
+    check_prompts: Sequence[Ids] = ()
+
+    def set_check(self, prompts: Sequence[Ids], replies: Sequence[Reply]) -> None:
+        """Records what the model says of some prompts, which are asked again with each batch."""
+        self.check_prompts = prompts
+        self.check_key = f"check-{text_digest(repr(prompts))}"
+        self.info = replace(self.info, check_log_probs=_log_probs(replies))
 
     @property
     def device(self) -> str:
@@ -60,7 +75,11 @@ class ServedModel(TokenModel):
         raise BadInput(refusal(Case(given={*self.options.stored(), "layers"})))
 
     def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
-        """See `Model.answer`; the distinct prompts of a batch are asked side by side."""
+        """See `Model.answer`; the distinct prompts of a batch are asked side by side.
+
+        Then the prompts of the check are asked again: if the server has another model by now, the
+        batch is not answered, and therefore not saved.
+        """
         longest = min(self.longest, max(top, _LIST))
         # A list that lacks a token is asked for again, shorter.
         lengths = [longest, *range(min(top, longest - 1), 0, -1)]
@@ -81,12 +100,38 @@ class ServedModel(TokenModel):
             for prompt, text in texts.items()
         )
         replies = dict(zip(texts, values, strict=True))
+        self._check_again()
         return [
             self._sentence_answer(encoded, replies)
             if isinstance(encoded, EncodedSentence)
             else encoded.unasked or self._answer(encoded, replies, top)
             for encoded in batch
         ]
+
+    def refuse_other_model(self, check_log_probs: Sequence[float]) -> None:
+        expected = self.info.check_log_probs or ()
+        if len(check_log_probs) != len(expected):
+            what = f"are of {len(check_log_probs)} and of {len(expected)} tokens"
+        else:
+            pairs = zip(check_log_probs, expected, strict=True)
+            difference = statistics.median(abs(a - b) for a, b in pairs)
+            if difference <= SAME_MODEL:
+                return
+            what = f"differ by {difference:.2f} nats, the median, more than {SAME_MODEL:g}"
+        raise BadInput(
+            f"server {self.client.address} has another model under the name {self.info.id} than "
+            f"the one that gave the earlier answers (log-probabilities of the check's tokens "
+            f"{what}): serve that model again and repeat the command, which keeps saved answers, "
+            "or choose another --output for the model that is served now"
+        )
+
+    def _check_again(self) -> None:
+        """Asks the prompts of the check again."""
+        try:
+            replies = self.client.gather(self.ask(prompt, 0) for prompt in self.check_prompts)
+        except WrongReply as wrong:
+            raise BadInput(f"server {self.client.address} {wrong}; {REMEDY}") from wrong
+        self.refuse_other_model(_log_probs(replies))
 
     async def ask(self, prompt: Ids, top: int) -> Reply:
         """Returns what the server says of a prompt; `WrongReply` if that cannot be used.
@@ -170,6 +215,11 @@ class ServedModel(TokenModel):
         for row, prompt in zip(encoded.rows, sentence_prompts(encoded), strict=True):
             values += [(replies[prompt].nats[position],) for position in row.reads]
         return sentence_answer(encoded, values, self.info.id)
+
+
+def _log_probs(replies: Sequence[Reply]) -> tuple[float, ...]:
+    """The log-probabilities of the tokens of all prompts, finite as JSON has them."""
+    return tuple(max(nats, LOWEST) for reply in replies for nats in reply.nats)
 
 
 def score_word(
