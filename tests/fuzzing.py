@@ -250,9 +250,10 @@ def change(file, content, rng):
     if suffix not in structured or rng.random() < 0.4:
         return change_bytes(content, rng)
     for _ in range(rng.randint(1, 3)):
-        # Parquet cannot hold every value, and a changed file may have nothing left to change.
+        # Parquet cannot hold every value, a changed file may have nothing left to change, and an
+        # unknown time zone is a KeyError of pytz.
         with contextlib.suppress(
-            pa.ArrowException, OverflowError, TypeError, ValueError, IndexError
+            pa.ArrowException, OverflowError, TypeError, ValueError, IndexError, KeyError
         ):
             content = structured[suffix](content, rng)
     return content

@@ -74,7 +74,7 @@ class FakeModel:
     """A model without torch; see `lmdiag.models.model`. A subclass has `info` and `reply`."""
 
     device = "cpu"
-    prompt, warning = "", None
+    prompt, check_key, warning = "", "", None
 
     def set_verbs(self, pairs):
         """Does nothing: EW and MW are invented, too."""
