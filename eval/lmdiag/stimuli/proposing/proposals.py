@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _PARTS = {"number", "start", "surprisal", "state"}  # of a text, as lmdiag writes them
 _MOST_PROPOSED = 3
+_MANY_CELLS = 1_000_000
 _GAP = re.compile(GAP, re.IGNORECASE).search
 
 
@@ -76,6 +77,9 @@ class UnknownLayout(BadInput):
         readings: list[Reading] = []
         problems: dict[TableOptions, str] = {}
         for options in self.candidates:
+            if unread := self._left_out(options):
+                problems[options] = f"{', '.join(unread)} would not be read"
+                continue
             try:
                 rows = read(options)
             except BadInput as problem:
@@ -91,6 +95,17 @@ class UnknownLayout(BadInput):
             self.other = rows_of_texts(self._layout, problems)
         self.args = (self._message(),)
         return self
+
+    def _left_out(self, options: TableOptions) -> list[str]:
+        """The columns of texts beside many wide ones, whose rows need not be made to know them.
+
+        There would be as many cells as the square of the columns.
+        """
+        others = {*self.columns} - {*options.wide}
+        if len(self.table) * len(options.wide) * len(others) < _MANY_CELLS:
+            return []
+        named = {text.partition("=")[2] for text in options.columns}
+        return [x for x in self._layout.texts_of_rows if x in others - named]
 
     def _unread(self, rows: Stimuli) -> list[str]:
         """The columns of texts that are not read, and of which the texts that are have no part."""

@@ -20,9 +20,9 @@ from lmdiag.stimuli.values.names import (
     are_judged,
     is_filler,
     is_named,
-    name_conditions,
     named,
     pair_of_texts,
+    pairs_of_conditions,
 )
 from lmdiag.stimuli.values.splits import split_of
 from lmdiag.text import folded
@@ -94,7 +94,7 @@ def parts_of_sentences(layout: TextColumns) -> Iterator[TableOptions]:
     parts = _parts(layout)
     places = _alternatives(layout) if parts else []
     yield from filter(None, [_between(layout, parts, places)])
-    if any(name_conditions(*pair) for place in places for pair in combinations(place, 2)):
+    if any(map(pairs_of_conditions, places)):
         return
     regions = parts or _numbered(layout)
     if regions:
@@ -169,7 +169,7 @@ def _alternatives(layout: TextColumns) -> list[list[str]]:
     """
     kinds = ("word", "label", "text")
     names = [x for x in layout.values if layout.kinds[x] in kinds and x != layout.item]
-    pairs = [pair for pair in combinations(names, 2) if name_conditions(*pair)]
+    pairs = pairs_of_conditions(names)
     pairs += [pair for pair in pairwise(names) if _are_exchanged(layout, *pair)]
     places: list[set[str]] = []
     for pair in pairs:
@@ -208,7 +208,7 @@ def named_alternatives(layout: TextColumns) -> list[list[str]]:
     places = [
         [x for x in place if layout.values[x].are_fragments] for place in _alternatives(layout)
     ]
-    return [x for x in places if any(name_conditions(*pair) for pair in combinations(x, 2))]
+    return [x for x in places if pairs_of_conditions(x)]
 
 
 def _between(

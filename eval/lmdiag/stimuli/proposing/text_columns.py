@@ -144,16 +144,12 @@ class TextColumns(TableLayout):
         inside = [y for x, y in pairs if word_spans(y, x)]
         return 2 * sum(not whole or is_ended(text) for text in inside) > len(pairs)
 
-    def shared_words(self, first: str, second: str, *, shift: int = 0) -> float:
-        """Returns the share of words that texts of two columns have in common; a median.
+    def shared_words(self, first: str, second: str) -> float:
+        """Returns the share of words that texts of a row have in common; a median."""
+        return _shared(self._words(first), self._words(second))
 
-        They are of one row, or of two that are some rows apart (`shift`).
-        """
-        words, others = ([*map(words_of, self.texts(x, SAMPLE))] for x in (first, second))
-        start = shift % max(1, len(others))
-        others = others[start:] + others[:start]
-        shares = [overlap(a, b) for a, b in zip(words, others, strict=True) if a and b]
-        return median(shares) if shares else 0.0
+    def _words(self, name: str) -> list[frozenset[str]]:
+        return [*map(words_of, self.texts(name, SAMPLE))]
 
     def related(self, names: Sequence[str]) -> list[str]:
         """Returns the columns whose texts have most words in common with those of one of them.
@@ -173,17 +169,27 @@ class TextColumns(TableLayout):
             return [*sentences, *names][:1]
         firsts = [x for x in sentences if x in names] or names
         firsts = [x for x in firsts if 2 * self.values[x].n_filled > self.n_rows] or firsts
-        found = [
-            [x for x in names if x == first or self.are_related(first, x)]
-            for first in firsts[:_FIRST_COLUMNS]
-        ]
-        return max(found, key=len, default=[])
+        words_of_firsts = {first: self._words(first) for first in firsts[:_FIRST_COLUMNS]}
+        found: dict[str, list[str]] = {first: [] for first in words_of_firsts}
+        for name in names:
+            words = self._words(name)
+            for first, of_first in words_of_firsts.items():
+                if name == first or self._share_more_in_rows(of_first, words):
+                    found[first].append(name)
+        return max(found.values(), key=len, default=[])
 
     def are_related(self, first: str, second: str) -> bool:
         """Returns whether texts of two columns share words in a row, more than in two rows."""
-        within = self.shared_words(first, second)
-        across = self.shared_words(first, second, shift=self.n_rows // 2)
-        return within >= RELATED and (within > across or self.n_rows < 2)
+        return self._share_more_in_rows(self._words(first), self._words(second))
+
+    def _share_more_in_rows(
+        self, first: Sequence[frozenset[str]], second: Sequence[frozenset[str]]
+    ) -> bool:
+        within = _shared(first, second)
+        if within < RELATED:
+            return False
+        start = (self.n_rows // 2) % max(1, len(second))
+        return self.n_rows < 2 or within > _shared(first, [*second[start:], *second[:start]])
 
     def critical_word(self, texts: Sequence[str]) -> str:
         """Returns the column that has the critical word of all texts, or its position; "" if none.
@@ -198,6 +204,12 @@ class TextColumns(TableLayout):
 def _names_verdicts(name: str) -> bool:
     """Whether a column has the name of judgments of texts, or of responses."""
     return is_outcome(name) or folded(name) in ("label", "gold")
+
+
+def _shared(first: Sequence[frozenset[str]], second: Sequence[frozenset[str]]) -> float:
+    """The share of words that pairs of texts have in common; a median."""
+    shares = [overlap(a, b) for a, b in zip(first, second, strict=True) if a and b]
+    return median(shares) if shares else 0.0
 
 
 def _without_parts(texts: Mapping[str, Sequence[str]]) -> list[str]:

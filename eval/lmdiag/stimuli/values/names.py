@@ -264,6 +264,25 @@ def name_conditions(first: str, second: str) -> bool:
     return False
 
 
+def pairs_of_conditions(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Returns the pairs of names, in their order, that differ in a condition: `name_conditions`.
+
+    >>> pairs_of_conditions(["a", "verb_sg", "verb_pl"])
+    [('verb_sg', 'verb_pl')]
+    """
+    by_folded: dict[str, list[int]] = {}
+    for number, name in enumerate(names):
+        by_folded.setdefault(folded(name), []).append(number)
+    pairs = set()
+    for plain, numbers in by_folded.items():
+        for part, other in _CONDITIONS:
+            likely = {f"{plain.removesuffix(part)}{other}", f"{other}{plain.removeprefix(part)}"}
+            others = [x for variant in likely for x in by_folded.get(variant, ())]
+            pairs |= {(min(x, y), max(x, y)) for x in numbers for y in others if x != y}
+    named_pairs = [(names[first], names[second]) for first, second in sorted(pairs)]
+    return [pair for pair in named_pairs if name_conditions(*pair)]
+
+
 def are_judged(pair: Sequence[str]) -> bool:
     """Returns whether the names of two columns say which one is good."""
     good, bad = map(folded, pair)
