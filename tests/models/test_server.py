@@ -317,7 +317,7 @@ def test_a_run_is_of_one_model(command):
         n_requests = len(engine.bodies)
 
         def swap(_, document):
-            if len(engine.bodies) == n_requests + n_requests * 2 // 3:
+            if len(engine.bodies) >= n_requests + n_requests * 2 // 3:
                 engine.log_probs = engines.other_log_probs
             return document
 
@@ -327,7 +327,7 @@ def test_a_run_is_of_one_model(command):
         assert saved
         assert re.search(said, command.refused(*run))
         assert {path: path.read_bytes() for path in command.folder.rglob("journal/*")} == saved
-        engine.log_probs = engines.log_probs
+        engine.spoil, engine.log_probs = honest, engines.log_probs
         before = len(engine.bodies)
         assert command(*run)[0] == 0  # with the answers that were saved
         assert len(engine.bodies) - before < n_requests
