@@ -69,7 +69,7 @@ def table(n, seed):
     words = ("a", "bb", "ccc", "dddd")
     rows = [(i, f"context {i}", f"w{i}{rng.choice(words)}") for i in range(n) for _ in range(12)]
     frame = pd.DataFrame(rows, columns=["item", "context", "response"])
-    return frame, {word: float(rng.uniform(0.01, 0.2)) for word in frame["response"]}
+    return frame, {word: float(rng.uniform(0.01, 0.15)) for word in frame["response"]}
 
 
 def read(rows, **options):
@@ -266,7 +266,7 @@ def test_the_correlation_of_role88_is_that_of_its_run(command):
     rows = run.stimuli["role88"].columns()
     nats = run.predictions["role88"]["none", 0].log_prob
     pairs = zip(rows["context"], rows["target"], nats, strict=True)
-    p = {(context, word): math.exp(x) for context, word, x in pairs if x is not None}
+    p = {(context, word): math.exp(x) / 2 for context, word, x in pairs if x is not None}
     names = ("context", "target", "target_cloze")
     frame = pd.DataFrame({name: rows[name] for name in names})
     found = lmdiag.cloze(frame, models=model(p, {}), output=command.folder)
@@ -337,7 +337,7 @@ def test_shares_above_1_are_refused():
 
 def test_fit_reads_the_words_of_several_models_and_names_them(tmp_path):
     frame, p = table(8, 2)
-    tops = {context: {"other": 0.5} for context in frame["context"]}
+    tops = {context: {"other": 0.2} for context in frame["context"]}
     models = [model(p, tops, "a"), model({word: x**2 for word, x in p.items()}, tops, "b")]
     words = lmdiag.cloze(frame, models=models, output=tmp_path).words
     fit = lmdiag.fit(words, response="cloze", controls=["length"])
@@ -395,7 +395,9 @@ def test_responses_are_found_by_what_they_are_and_columns_without_a_use_are_name
     assert "lmdiag run" not in out  # numbers are no sentences
     fillers = rows.assign(cond=rows["Antwort"].str[:3].map({"box": "a", "bag": "b", "sea": "c"}))
     assert "lmdiag cloze" not in command("check", written(fillers, tmp_path))[1]  # of conditions
-    sentences = rows.rename(columns={"Satzanfang": "sentence", "Antwort": "response"})
+    sentences = rows.drop(columns="rt").rename(
+        columns={"Satzanfang": "sentence", "Antwort": "response"}
+    )
     assert "--columns context=sentence" in command("check", written(sentences, tmp_path))[1]
 
 

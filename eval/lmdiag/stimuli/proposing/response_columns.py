@@ -82,7 +82,10 @@ def _response(layout: TableLayout, context: str) -> str:
     words = [x for x in layout.values if layout.kinds[x] in ("word", "label", "list", "text")]
     words = [x for x in words if x not in (context, layout.item) and not is_named(x, "reader")]
     words = [x for x in words if x not in layout.of_readers and not is_named(x, "list")]
-    words = [x for x in words if not (_are_general(layout, context, x) or _is_condition(x))]
+    # The same few words after all contexts are levels of something, unless they are counted.
+    named_words = named("response", words) if _has_several_words(layout, context) else []
+    words = [x for x in words if x in named_words or not _are_general(layout, context, x)]
+    words = [x for x in words if not _is_condition(x)]
     words = [x for x in words if not layout.values[x].are_identifiers]
     words = [x for x in words if layout.values[x].have_letters]
     known = named("response", words)
