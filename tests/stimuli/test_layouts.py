@@ -951,12 +951,13 @@ def test_check_shows_a_text_of_words_and_the_commands_for_their_times(tmp_path, 
     assert lines[2].endswith(
         f"a row per word: for `lmdiag surprisal` and `lmdiag fit`, with {options}"
     )
-    assert lines[3] == "reads       text 1/b, position 4, RT 307: [here.]"
-    assert lines[4] == "texts       4, of 16 words"
+    assert lines[3] == "columns     item/cond as text, word_nr as position"
+    assert lines[4] == "reads       text 1/b, position 4, RT 307: [here.]"
+    assert lines[5] == "texts       4, of 16 words"
     uses = ["item: text", "cond: text", "word_nr: position", "word: word", "RT: response"]
     assert [f"column      {use}" for use in uses if use not in str(lines)] == []
-    assert lines[11] == f"response    lmdiag fit {path} --model M {options} --response RT"
-    assert lines[12] == f"conditions  cond: lmdiag analyse {path} --response RT"
+    assert lines[12] == f"response    lmdiag fit {path} --model M {options} --response RT"
+    assert lines[13] == f"conditions  cond: lmdiag analyse {path} --response RT"
 
 
 def test_a_column_of_sentences_is_read_and_words_beside_it_are_named(tmp_path, command):

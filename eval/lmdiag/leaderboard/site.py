@@ -170,14 +170,16 @@ def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
     sizes = np.log10(data["at"])
     data["is_large"] = sizes > (sizes.min() + sizes.max()) / 2
     data["name"] = _apart(data, sizes)
-    halo = {"stroke": "var(--paper)", "strokeWidth": 3}  # no line strikes a name through
+    # no line strikes a name through
+    halo: dict[str, Any] = {"stroke": "var(--paper)", "strokeWidth": 3}
+    no_halo: dict[str, Any] = {}
     names = [
         alt.Chart()
         .mark_text(dx=-7 if is_large else 7, align="right" if is_large else "left",
                    fontSize=10, color=INK, **look)
         .encode(x=x, y="value:Q", text="name:N")
         .transform_filter(alt.FieldEqualPredicate(field="is_large", equal=is_large))
-        for look in (halo, {}) for is_large in (False, True)
+        for look in (halo, no_halo) for is_large in (False, True)
     ]  # fmt: skip
     colors = [_KINDS[kind] for kind in distinct(data, "series")]
     plot = line_plot(data, x, *names, form="%", joined=(), colors=colors, heights=(200, 200))

@@ -49,7 +49,8 @@ def agreement_values(
     """
     forms = np.array(verbs, dtype=np.int64).reshape(-1, 2).T
     values: list[tuple[float | None, ...]] = []
-    for chunk in log_probs.split(_AT_ONCE):
+    for start in range(0, len(log_probs), _AT_ONCE):
+        chunk = log_probs[start : start + _AT_ONCE]
         on_cpu = chunk.device.type == "cpu"  # where NumPy sorts in a tenth of the time
         ascending = np.sort(chunk.numpy()) if on_cpu else chunk.sort().values.cpu().numpy()
         for nats, ordered in zip(chunk.cpu().numpy(), ascending, strict=True):

@@ -43,7 +43,8 @@ class Plot(NamedTuple):
         """The Vega-Lite specification, without the `config`."""
         spec: dict[str, Any] = self.chart.to_dict(validate=False)
         spec = {key: value for key, value in spec.items() if key not in ("config", "$schema")}
-        return escaped_parts(spec)
+        escaped: dict[str, Any] = escaped_parts(spec)
+        return escaped
 
 
 _OF_OBJECTS = frozenset((
