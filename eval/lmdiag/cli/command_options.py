@@ -42,7 +42,7 @@ from lmdiag.files.reading import (
     user_path,
 )
 from lmdiag.models.loading.load_options import Loading, Serving
-from lmdiag.report.formats import ENDINGS, Printed, format_of
+from lmdiag.report.formats import ENDINGS, FORMATS, Printed, format_of
 from lmdiag.text import first_few, visible
 from lmdiag.types import BadInput, TableOptions
 
@@ -122,7 +122,7 @@ DataSet = Annotated[
 Width = Annotated[float, Parameter(validator=Number(gte=4, lte=60))]
 
 
-_OF_FIGURES = {"csv", "tsv", "parquet"}
+_FRAMES = {name for name, format in FORMATS.items() if format.has == "frame"}
 """Formats that have figures alone."""
 
 
@@ -176,7 +176,7 @@ class Showing:
             say(f"lmdiag: {line}")
 
         output = result if isinstance(result, Output) else output_of(result)
-        if self.formats & _OF_FIGURES and output.frame().empty:  # what says why, they do not have
+        if self.formats & _FRAMES and output.frame().empty:  # what says why, they do not have
             for line in output.findings:
                 say(f"lmdiag: {line}")
         tell = say if prints else print

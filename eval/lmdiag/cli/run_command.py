@@ -336,13 +336,14 @@ class Knobs:
 
     def _texts(self, knob: Knob) -> list[dict[str, Any]]:
         """Returns the fields for each text of a knob, the model's template last."""
-        texts = dict.fromkeys(map(options.text_or_file, getattr(self, knob.name)))
+        texts = dict.fromkeys(map(options.text_or_file, getattr(self, knob.name, ())))
         given: list[dict[str, Any]] = [{knob.name: text} for text in texts]
         if knob.template:
             fields: dict[str, Any] = {"chat": self.chat, "instruction": self.instruction}
             LoadOptions(**fields)
             given += [fields] if self.chat else []
-        needed = {name: KNOBS[name].values[-1] for name in needed_by(knob.name)}
+        values_of = {knob.name: knob.values for knob in KNOBS.values()}
+        needed = {name: values_of[name][-1] for name in needed_by(knob.name)}
         for fields in given:
             LoadOptions(**needed | fields)
         return given

@@ -13,6 +13,7 @@ from lmdiag.asking.protocol import KNOBS, Predictions, Protocol
 from lmdiag.cli import LOSS, say
 from lmdiag.cli import command_options as options
 from lmdiag.files.reading import is_folder
+from lmdiag.report.formats import FORMATS
 from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput, DesignOptions
 
@@ -211,8 +212,8 @@ def report_command(
     showing.show(result, prints=showing.printed is not None)
 
 
-_OF_FIGURES = {"csv", "tsv", "parquet", "json"}
-_OF_TABLES = {"text", "markdown", "latex"}
+_OF_FIGURES = {name for name, format in FORMATS.items() if format.has in ("frame", "document")}
+_OF_TABLES = {name for name, format in FORMATS.items() if format.has == "tables"}
 """Formats that need the figures of runs, or their figures and the effects of conditions."""
 
 

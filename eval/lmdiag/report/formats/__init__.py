@@ -32,11 +32,13 @@ class Format(NamedTuple):
 
     Attributes:
         suffix: ending of its files.
+        has: what of a result it shows, which says how much of a run is read for it.
         render: returns the content of a file.
         printed: returns what is printed, where that is not the content of a file.
     """
 
     suffix: str
+    has: Literal["frame", "document", "tables", "page", "charts"]
     render: Callable[[Output, float], Content]
     printed: Callable[[Output, float], str] | None = None
 
@@ -52,22 +54,23 @@ def _function(module: str, name: str = "render", **options: str) -> Callable[...
 
 
 FORMATS = {
-    "text": Format(".txt", _function("terminal")),
-    "html": Format(".html", _function("html")),
-    "markdown": Format(".md", _function("markdown")),
-    "latex": Format(".tex", _function("latex")),
-    "word": Format(".docx", _function("word")),
+    "text": Format(".txt", "tables", _function("terminal")),
+    "html": Format(".html", "page", _function("html")),
+    "markdown": Format(".md", "tables", _function("markdown")),
+    "latex": Format(".tex", "tables", _function("latex")),
+    "word": Format(".docx", "page", _function("word")),
     "csv": Format(
         ".csv",
+        "frame",
         _function("records", "render_table", suffix=".csv"),
         _function("records", "render_csv"),
     ),
-    "tsv": Format(".tsv", _function("records", "render_table", suffix=".tsv")),
-    "parquet": Format(".parquet", _function("records", "render_table", suffix=".parquet")),
-    "json": Format(".json", _function("records", "render_json")),
-    "svg": Format(".svg", _function("images", kind="svg")),
-    "pdf": Format(".pdf", _function("images", kind="pdf")),
-    "png": Format(".png", _function("images", kind="png")),
+    "tsv": Format(".tsv", "frame", _function("records", "render_table", suffix=".tsv")),
+    "parquet": Format(".parquet", "frame", _function("records", "render_table", suffix=".parquet")),
+    "json": Format(".json", "document", _function("records", "render_json")),
+    "svg": Format(".svg", "charts", _function("images", kind="svg")),
+    "pdf": Format(".pdf", "charts", _function("images", kind="pdf")),
+    "png": Format(".png", "charts", _function("images", kind="png")),
 }
 """Name of a format -> how results are written in it."""
 
