@@ -58,7 +58,7 @@ def sdist(source):
 
 PIP = ["install", "--no-deps", "--no-index", "--quiet"]
 """No dependencies: they are those of the environment of the tests, so nothing is downloaded."""
-FIND = f"from lmdiag.files import resource_path as path\nfor f in {FOLDERS}: print(path(f))"
+FIND = f"from lmdiag.files.reading import resource_path as path\nfor f in {FOLDERS}: print(path(f))"
 
 
 @pytest.fixture(scope="module")
