@@ -50,6 +50,8 @@ $(PACKAGE): setup.cfg pyproject.toml $(CONSTRAINTS)
 $(SETUP): $(PACKAGE)
 	@test -t 1 || quiet=--quiet; \
 	$(BIN)/python -m pip install $$quiet --constraint $(CONSTRAINTS) $(EDITABLE) '.[dev]'
+	@$(BIN)/python -m pip install --constraint $(CONSTRAINTS) kenlm > /dev/null 2>&1 || \
+		echo "kenlm could not be compiled: tests of n-gram models will be skipped"
 	@touch $@
 
 run: $(PACKAGE)
