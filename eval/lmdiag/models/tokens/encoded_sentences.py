@@ -143,17 +143,18 @@ class SentenceEncoder:
             bounds = pairwise([word.start(), *inside, word.end()])
             parts += [(start, end, start == word.start()) for start, end in bounds]
         ends = [end for _, end, _ in parts]
-        ids, starts, controls, uncovered = self.spelling.spell(sentence.text)
-        # The owner of a position is the first part that ends after it.
-        firsts = (min(bisect_right(ends, start), len(parts) - 1) for start in starts)
-        owners = list(accumulate(firsts, max))
-        missing = {bisect_right(ends, position) for position in uncovered}
-        missing |= {owners[token] for token in controls}
+        spelled = self.spelling.spell(sentence.text)
+        # A token belongs to the first part that ends after its start; blanks at the end of the
+        # text belong to the last part. Offsets of some tokenizers step back: parts never do.
+        first_parts = (min(bisect_right(ends, start), len(parts) - 1) for start in spelled.starts)
+        owners = list(accumulate(first_parts, max))  # number of the part of each token
+        missing = {bisect_right(ends, position) for position in spelled.uncovered}
+        missing |= {owners[token] for token in spelled.controls}
         spans = []
         for number, (start, end, opens) in enumerate(parts):
             first, last = bisect_left(owners, number), bisect_right(owners, number)
             spans.append(TokenSpan(start, end, first, last, number not in missing, opens))
-        return EncodedSentence(sentence, ids, tuple(spans), self)
+        return EncodedSentence(sentence, spelled.ids, tuple(spans), self)
 
     def windows(self, n_tokens: int) -> list[tuple[int, int, int, int]]:
         """Returns the windows in which a text of some tokens is read.

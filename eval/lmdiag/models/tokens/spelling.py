@@ -18,7 +18,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.models.tokens.vocabulary import control_ids
 from lmdiag.types import BadInput, Fold, Query
@@ -48,6 +48,24 @@ _FOLDED: Mapping[Fold, tuple[str, str]] = {
     "case": ("A", "a"), "accents": ("é", "e"), "forms": ("ﬁ", "fi"),
 }  # fmt: skip
 """Difference between words -> two texts that are the same tokens where it is ignored."""
+
+
+class SpelledText(NamedTuple):
+    """A text as tokens, without special ones.
+
+    Attributes:
+        ids: of the tokens.
+        starts: position of each token's first character that is not a blank; for a token of blanks
+            alone, the position after it.
+        controls: numbers of the tokens that stand for no text of their own: control tokens and the
+            unknown token.
+        uncovered: positions of visible characters that no token covers.
+    """
+
+    ids: Pieces
+    starts: list[int]
+    controls: list[int]
+    uncovered: list[int]
 
 
 class Spelling:
@@ -107,15 +125,8 @@ class Spelling:
         """Returns the name of a token in the vocabulary; "" if it has none."""
         return "" if token is None or token < 0 else self._backend.id_to_token(token) or ""
 
-    def spell(self, text: str) -> tuple[Pieces, list[int], list[int], list[int]]:
-        """Returns a text by itself as tokens, without special ones.
-
-        Returns:
-            ids; the position of each token's first character that is not a blank (for a token of
-            blanks alone, the position after it); the numbers of the tokens that stand for no text
-            of their own (control tokens, the unknown token); the positions of visible characters
-            that no token covers.
-        """
+    def spell(self, text: str) -> SpelledText:
+        """Returns a text by itself as tokens, without special ones."""
         encoding = self._backend.encode(text, add_special_tokens=False)
         starts, missing, covered = [], [], 0
         for left, right in [*encoding.offsets, (len(text), len(text))]:
@@ -126,7 +137,7 @@ class Spelling:
                 left += 1
             starts.append(left)
         controls = [number for number, id in enumerate(encoding.ids) if id in self._controls]
-        return tuple(encoding.ids), starts[:-1], controls, missing
+        return SpelledText(tuple(encoding.ids), starts[:-1], controls, missing)
 
     def around(self, query: Query) -> tuple[Pieces, Pieces]:
         """Returns the pieces left and right of the blank in a sentence, without special tokens."""

@@ -156,8 +156,11 @@ class TableLayout:
 def participants(columns: Mapping[str, Distinct]) -> list[str]:
     """Returns the columns that name participants: those that are called so, else an `ID`.
 
-    The values of this stand once beside each value of another column: one of texts or named as
-    items, or any one where a column of the age or the like follows from them.
+    An `ID` names participants where each of its values stands once beside each value of another
+    column, as a participant reads each item once, and
+
+    - that column has texts, or names more items than a column of labels has values; or
+    - a column of the age or the like has one value for each `ID`.
     """
     from lmdiag.stimuli.values.codes import is_known_from
 
@@ -179,9 +182,9 @@ def participants(columns: Mapping[str, Distinct]) -> list[str]:
 
 
 def _crossed_with(name: str, columns: Mapping[str, Distinct]) -> list[str]:
-    """The columns of which each value stands once beside most values of another one.
+    """The columns whose values each stand at most once beside each value of another column.
 
-    The one with the most values comes first.
+    Both columns differ within the values of the other. The one with the most values comes first.
     """
     from lmdiag.stimuli.values.codes import combined, n_distinct
 
