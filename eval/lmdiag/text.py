@@ -292,7 +292,7 @@ def without_copies(columns: Iterable[object]) -> list[str]:
 
 
 def backticks_hint(formula: str, columns: Iterable[object]) -> str:
-    """Returns how a column whose name is no single word is written in a formula that has it.
+    """Returns how a formula names its columns of several words, by backticks; "" without such.
 
     >>> backticks_hint("RT ~ Critical verb", ["RT", "Critical verb"])
     '; write `Critical verb` between backticks'

@@ -261,7 +261,7 @@ def analyse(
 def _orders(
     levels: Mapping[str, Sequence[object]] | str | Sequence[str],
 ) -> Mapping[str, Sequence[object]]:
-    """Column -> its levels in order; `BadInput` for a text that is no COLUMN=a,b,c."""
+    """Returns column -> its levels in order; `BadInput` for a text other than COLUMN=a,b,c."""
     if isinstance(levels, Mapping):
         return levels
     orders: dict[str, list[str]] = DesignOptions.of({"levels": levels}).given().get("levels", {})

@@ -602,7 +602,7 @@ def _uses(
 
 
 def _use_of(name: str, why: str) -> str:
-    """The use of a column that is no text, item or condition, from what it is in words."""
+    """Returns the use of a column other than texts, items and conditions, in a few words."""
     start = why.partition(" (")[0]
     use = _USES.get(start, start)
     return "list" if use == "not used" and is_named(name, "list") else use

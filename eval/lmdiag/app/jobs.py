@@ -71,7 +71,7 @@ LISTED_MODELS = (
 
 MOST_MODELS = 6
 
-SUFFIXES = (*TABLE_SUFFIXES, ".txt")
+UPLOADED_SUFFIXES = (*TABLE_SUFFIXES, ".txt")
 """Endings of the names of tables that can be uploaded."""
 
 DOWNLOADS = {"page": ".html", "Word": ".docx", "LaTeX": ".tex", "csv": ".csv", "charts": ""}

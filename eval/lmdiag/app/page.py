@@ -79,7 +79,7 @@ class Page:
             with gr.Row():
                 self.upload = gr.File(
                     label="Drop a table here: csv, Excel, JSON lines or Parquet",
-                    file_types=[*jobs.SUFFIXES], height=150, elem_id="upload", scale=2,
+                    file_types=[*jobs.UPLOADED_SUFFIXES], height=150, elem_id="upload", scale=2,
                     min_width=300,
                 )  # fmt: skip
                 self.example = gr.Dropdown(

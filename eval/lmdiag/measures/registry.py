@@ -23,8 +23,9 @@ class Measure:
 
     Attributes:
         function: see `ScoreFunction`.
-        labels: name without parameter -> words for readers, "" for the name itself. A name with
-            `@` at its end is of figures that have a parameter: `mass@top=0.1` is no `mass`.
+        labels: name without parameter -> words for readers, "" for the name itself. A name
+            that ends in `@` is for measures with a parameter: `mass@` labels `mass@top=0.1`, and
+            `mass` does not.
         of: names of the diagnostics and forms that have it, or what all rows ask that have it:
             `word`, `sentence` or `choice`.
         is_human: whether it is a figure of people, of the data alone.

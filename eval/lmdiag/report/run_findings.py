@@ -53,7 +53,7 @@ def run_findings(results: Results, subject: str = "") -> list[str]:
 
 
 def _all_tied(results: Results, subject: str) -> list[str]:
-    """Says where all contrasts are tied, which is no preference and has no test."""
+    """Says where all contrasts are tied, so that there is neither a preference nor a test."""
     tied = [
         f"{f'any of the {figure.n} contrasts' if figure.n > 1 else 'the contrast'} "
         f"{_where(results.diagnostic(task), key)}"

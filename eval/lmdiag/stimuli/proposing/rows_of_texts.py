@@ -69,7 +69,7 @@ def _compared_texts(layout: TextColumns) -> OtherRows | None:
     is_compared = is_named or plain == {"premise", "hypothesis"} or len(levels & _INFERENCES) > 1
     is_pair = bool(layout.pair) and are_judged(layout.pair)
     if is_compared and not is_pair and not labels_of_each(layout, texts):
-        what = f"two texts that are compared ({both}), which are no conditions of an item"
+        what = f"two texts that are compared ({both}), not two conditions of one item"
         return OtherRows("", what, remedy=one)
     has_language = any(_parts_of(name) & _LANGUAGES for name in texts)
     if has_language and layout.shared_words(*texts) < RELATED and not layout.contexts:

@@ -183,7 +183,7 @@ def _may_be_items(name: str, values: Distinct, texts: NDArray[np.intp]) -> bool:
 
 
 def _is_named_else(name: str) -> bool:
-    """Whether numbers are named as what is no response."""
+    """Whether the name is that of a list, an item, a participant, a set or a position."""
     return any(is_named(name, role) for role in ("list", "item", "reader", "set", "position"))
 
 
