@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import hashlib
 import math
 import random
 import re
@@ -20,6 +21,7 @@ from lmdiag.report.display import output_of
 from lmdiag.report.run_report import Report
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import headline_rows
+from lmdiag.results import cited_signature, comparable_part
 from lmdiag.types import DIAGNOSTICS, BadInput, Query, Question, Sentence
 
 ARPA = """\\data\\
@@ -57,6 +59,9 @@ BINARIES = {
         "/BRh9IlWSkMqTkpzMAALUuSvM="
     ),
 }
+
+
+DIGEST = hashlib.sha256(ARPA.encode()).hexdigest()[:8]
 
 
 @pytest.fixture
@@ -146,6 +151,7 @@ def test_frequency_stands_after_all_models_in_grey_however_they_were_asked(tmp_p
     assert frequency.results.model.architecture.startswith("wordfreq ")
     assert lmdiag.run("frequency:en", **how).results == frequency.results
     other = lmdiag.run("demo:causal", unit="word", bos="always", **how)
+    assert frequency.results.signature.endswith("|seed:0|model:frequency:en")
     shown = output_of(Report([frequency, other]))
     names = [fact.name for fact in shown.facts]
     assert names == ["demo:causal", "word frequency, no context"]
@@ -164,6 +170,10 @@ def test_frequency_stands_after_all_models_in_grey_however_they_were_asked(tmp_p
         compared = lmdiag.compare(*runs)
         assert {row.measure for row in compared} > {"accuracy@5", "sensitivity"}
         assert [*output_of(compared).warnings] == []
+    plain = lmdiag.run("demo:causal", **how)
+    for runs in ((frequency, plain), (plain, frequency)):
+        (line,) = output_of(lmdiag.compare(*runs)).sections[-1].signatures
+        assert line == cited_signature(plain.results.signature)
 
 
 def test_unknown_words_are_named_also_in_a_run_that_is_resumed_or_read_back(tmp_path):
@@ -306,6 +316,13 @@ def test_a_binary_has_the_answers_of_its_arpa_file(tmp_path, ngram, kind):
         with pytest.raises(BadInput, match=message) as caught:
             load(f"ngram:{path}")
         assert "\n" not in str(caught.value)
+
+
+def test_a_signature_names_the_file_and_its_digest(tmp_path, ngram):
+    run = lmdiag.run(ngram.info.id, "demo", tasks="neg136", output=tmp_path, quiet=True)
+    line = run.results.signature
+    assert line == f"{comparable_part(line)}|model:ngram:small.arpa@{DIGEST}"
+    assert {x.signature for x in run.results.tasks["neg136"].values()} == {line}
 
 
 def test_a_compressed_file_is_read(tmp_path, ngram):

@@ -28,7 +28,7 @@ from lmdiag.options import (
     taken,
     with_fields,
 )
-from lmdiag.results import Run, cited_signature, load_run
+from lmdiag.results import Run, cited_signatures, load_run
 from lmdiag.results.item_rows import Per, items_of_predictions
 from lmdiag.results.measured import Measures
 from lmdiag.results.model_labels import model_labels, needs_no_context, weights_text
@@ -251,7 +251,7 @@ def analyse(
     }
     # a table that `items` wrote has the signatures of its runs
     signed = map(str, table["signature"].unique()) if "signature" in table else ()
-    signatures = dict.fromkeys(cited_signature(x) for x in signed if x.startswith("lmdiag:"))
+    signatures = cited_signatures(x for x in signed if x.startswith("lmdiag:"))
     return replace(
         found, notes=(*notes, *found.notes), part=what, reads=reads,
         sources=facts, signatures=tuple(signatures),

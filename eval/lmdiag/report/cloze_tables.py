@@ -18,7 +18,7 @@ from lmdiag.report.comparisons import comparison_grids, notes
 from lmdiag.report.grid import Grid, GridRow, cell_of, figure_grid, text_grid
 from lmdiag.report.labels import difference_title
 from lmdiag.report.output import Deferred, Fact, ItemList, Output, Section
-from lmdiag.results import cited_signature
+from lmdiag.results import cited_signatures
 from lmdiag.results.without_figures import without_any_figure
 from lmdiag.studies.cloze_norms import ClozeNorms, is_on_one_scale
 from lmdiag.studies.comparison import not_compared, unlike_first
@@ -108,7 +108,7 @@ def how_measured(norms: ClozeNorms) -> Iterator[str]:
 def cloze_output(norms: ClozeNorms) -> Output:
     """Returns what is shown of cloze norms: models, items, differences, words and the chart."""
     facts = [f"{norms.n_items:,} items · {', '.join(map(visible, norms.models))}"]
-    cited = [*dict.fromkeys(cited_signature(run.results.signature) for run in norms.runs)]
+    cited = cited_signatures(run.results.signature for run in norms.runs)
     sections = [
         Section(
             "People and models", [model_grid(norms)], [*how_measured(norms)], signatures=cited,

@@ -18,7 +18,7 @@ from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.report.reported_tests import ReportedTest
 from lmdiag.report.run_findings import frequency_findings, run_findings
 from lmdiag.report.selections import LabelledRun
-from lmdiag.results import FigureKey, Results, Run, cited_signature
+from lmdiag.results import FigureKey, Results, Run, cited_signatures
 from lmdiag.results.model_labels import weights_text
 from lmdiag.results.without_figures import without_any_figure
 from lmdiag.studies.comparison import (
@@ -102,7 +102,7 @@ def comparisons_output(comparisons: Comparisons) -> Output:
         plots = Deferred(partial(getattr, pair, "plots"))
         sections.append(Section(title, [pair.table], plots=plots))
     if sections:
-        cited = [*dict.fromkeys(map(cited_signature, comparisons.signatures))]
+        cited = cited_signatures(comparisons.signatures)
         sections[-1] = sections[-1]._replace(remarks=notes(comparisons), signatures=cited)
     asked = {  # models of word counts are asked in one way
         name: run.results.protocol

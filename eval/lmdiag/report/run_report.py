@@ -33,7 +33,7 @@ from lmdiag.report.run_findings import models_findings, prediction_findings, run
 from lmdiag.report.run_items import choose, items
 from lmdiag.report.selections import ReportFigures, chosen_run, headlines
 from lmdiag.report.tables import overview, sections
-from lmdiag.results import Results, Run, cited_signature
+from lmdiag.results import Results, Run, cited_signatures
 from lmdiag.results.figures import figures as figures_of_runs
 from lmdiag.results.model_labels import model_label, needs_no_context
 from lmdiag.results.published_figures import REFERENCES
@@ -168,7 +168,7 @@ def _runs_output(report: Report) -> Output:
     figures = report.figures
     results = [source.results for source in figures.sources]
     close = [figures.sources[i].label for i in report.detailed]
-    signatures = [*dict.fromkeys(cited_signature(run.signature) for run in results)]
+    signatures = cited_signatures(run.signature for run in results)
     facts = []
     for source in figures.sources:
         is_close = source.label in close and len(results) > 1
@@ -517,7 +517,10 @@ def _method(asked: str) -> Iterator[str]:
     )
     few = " The data sets are small, so most intervals are wide."
     yield intervals + (few if asked != "sentences" else "")
-    yield "Two runs can be compared exactly when their signatures are equal."
+    yield (
+        "Two runs can be compared exactly when their signatures are equal; a part `model:` at the "
+        "end does not count."
+    )
     if asked == "sentences":
         yield (
             "Surprisal is −log₂ of a probability, in bits: a difference of 1 bit means twice as "

@@ -27,7 +27,7 @@ from lmdiag.report.grid import (
 from lmdiag.report.output import Section
 from lmdiag.report.remarks import remarks_below, remarks_on_overview, remarks_on_rows
 from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets, headlines
-from lmdiag.results import FigureKey, cited_signature
+from lmdiag.results import FigureKey, cited_signatures
 from lmdiag.results.published_figures import REFERENCES, PublishedFigure, reference_figures
 from lmdiag.text import visible
 
@@ -200,7 +200,7 @@ def overview(figures: ReportFigures) -> Section:
         grids = [_overview_of_many(task, figures) for task in figures.tasks]
     grids = [grid for grid in grids if grid.rows]
     remarks = [*signs(grids), *remarks_on_overview(figures)]
-    signatures = [*dict.fromkeys(cited_signature(run.signature) for run in results)]
+    signatures = cited_signatures(run.signature for run in results)
     return Section(labels.title(results), grids, remarks, signatures=signatures)
 
 

@@ -36,7 +36,9 @@ from lmdiag.results.run import (
 )
 from lmdiag.results.signatures import (
     cited_signature,
+    cited_signatures,
     combine,
+    comparable_part,
     identity,
     model_slug,
     protocol_slug,
@@ -47,7 +49,8 @@ from lmdiag.results.signatures import (
 __all__ = [
     "CHANCE_LEGEND", "CHANCE_SIGNS", "HOW_TO_CONTINUE", "PREDICTIONS", "REPORT", "RESULTS",
     "DataInfo", "Device", "Figure", "FigureKey", "Results", "Run", "RunDirectory", "Runs",
-    "SettingResults", "TaskData", "UnscoredWord", "changed_data", "cited_signature", "combine",
+    "SettingResults", "TaskData", "UnscoredWord", "changed_data", "cited_signature",
+    "cited_signatures", "combine", "comparable_part",
     "digest_of_predictions", "failures", "identity", "load_run", "load_runs", "model_slug",
     "of_setting", "opened_run", "protocol_slug", "read_results", "record_failure", "run_folder",
     "run_folders", "signature", "unfinished_runs",

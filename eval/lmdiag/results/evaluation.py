@@ -17,7 +17,7 @@ from lmdiag.results.results import Figure, SettingResults, UnscoredWord
 from lmdiag.results.signatures import signature
 from lmdiag.stimuli.perturbations import is_shuffled
 from lmdiag.text import suggest, truncated
-from lmdiag.types import BadInput, Fold, Kind, WordSpan, WordState
+from lmdiag.types import BadInput, Fold, Kind, ModelInfo, WordSpan, WordState
 
 if TYPE_CHECKING:
     from lmdiag.diagnostics import Diagnostic
@@ -35,6 +35,7 @@ def evaluate(
     folds: Collection[Fold] = (),
     kind: Kind = "masked",
     scores: Sequence[MeasureScores] = (),
+    model: ModelInfo | None = None,
 ) -> SettingResults:
     """Returns the figures of one task in one setting, with the signature of these rows.
 
@@ -45,6 +46,7 @@ def evaluate(
         predictions: in the order of the rows; one for each shuffle of a shuffled setting.
         protocol, folds, kind: see `item_scores`.
         scores: of these predictions, where they are known.
+        model: that answered, for the signature; None if it is not known.
     """
     scores = scores or [item_scores(stimuli, part, protocol, folds, kind) for part in predictions]
     figures = [
@@ -56,10 +58,13 @@ def evaluate(
         measures = {name: _mean([x[name] for x in figures if name in x]) for name in measures}
     number = min(part.run for part in predictions)  # 0 but for a single shuffle
     first_words = [words[0] for part in predictions for words in part.words if words]
+    line = signature(
+        protocol, stimuli.fingerprint, run=number, asks_words=stimuli.asks_words, model=model
+    )
     return SettingResults(
         measures,
         _unscored(stimuli.columns(), predictions, "unscorable"),
-        signature(protocol, stimuli.fingerprint, run=number, asks_words=stimuli.asks_words),
+        line,
         censored=_unscored(stimuli.columns(), predictions, "censored"),
         shared_tokens=_sharing_tokens(stimuli.columns(), predictions),
         without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),

@@ -32,7 +32,7 @@ class Measures(Presentable, dict[str, Figure]):
         name: of the model.
         scores: measure -> the values of the single items behind it.
         folds: differences between words that did not count, see `lmdiag.measures.fold_word`.
-        signature: makes two of them comparable exactly when equal.
+        signature: makes two of them comparable, see `lmdiag.results.comparable_part`.
         results, run: the measures as the results of a run, and as a run.
         unscorable: rows whose word the tokenizer cannot represent, as id and word.
         not_computed: a line for each measure that cannot be computed, and why.
@@ -55,7 +55,7 @@ class Measures(Presentable, dict[str, Figure]):
         task = stimuli.task
         setting = predictions.perturbation, predictions.run
         self.scores = item_scores(stimuli, predictions, protocol, folds, kind)
-        found = evaluate(stimuli, [predictions], protocol, folds, kind, [self.scores])
+        found = evaluate(stimuli, [predictions], protocol, folds, kind, [self.scores], model)
         super().__init__(found.measures)
         self.results = of_setting(stimuli, predictions.perturbation, found, model)
         of_setting_alone = {task: {setting: predictions}}

@@ -238,7 +238,7 @@ class Results:
     """How a run was made, and all its figures.
 
     Attributes:
-        signature: makes two runs comparable exactly when it is equal.
+        signature: makes two runs comparable, see `lmdiag.results.comparable_part`.
         model, data, protocol: what was evaluated, on what, and how.
         versions, device, seconds, finished: packages, machine, duration of steps, ISO 8601 date.
         n_contexts: number of distinct contexts that were asked.

@@ -320,7 +320,7 @@ class Run(Presentable):
         settings = sorted(self.predictions[task].items())
         shuffles = [part for (name, _), part in settings if name == setting]
         scores = self.shuffles_of(task, setting)
-        return evaluate(self.stimuli[task], shuffles, *self._how_scored, scores)
+        return evaluate(self.stimuli[task], shuffles, *self._how_scored, scores, self.results.model)
 
     def mean_scores(self, task: str, setting: str = NONE) -> MeasureScores:
         """Returns measure -> its per-item scores in a setting, means over its shuffles.
@@ -553,7 +553,7 @@ def _joined(runs: Sequence[Run]) -> Run:
     seconds = {step: sum(part.seconds.get(step, 0.0) for part in parts) for step in base.seconds}
     results = replace(
         base,
-        signature=signature(protocol, fingerprint, asks_words=asks_words),
+        signature=signature(protocol, fingerprint, asks_words=asks_words, model=base.model),
         data=DataInfo(", ".join(sources), revision, fingerprint, tasks),
         protocol=protocol,
         seconds=seconds,

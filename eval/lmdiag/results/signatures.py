@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,14 @@ from lmdiag.types import DIAGNOSTICS, ModelInfo
 
 
 def signature(
-    protocol: Protocol, fingerprint: str, *, run: int = 0, asks_words: bool = True
+    protocol: Protocol,
+    fingerprint: str,
+    *,
+    run: int = 0,
+    asks_words: bool = True,
+    model: ModelInfo | None = None,
 ) -> str:
-    """Returns the line that makes two runs comparable exactly when it is equal.
+    """Returns the line that makes two runs comparable exactly when `comparable_part` is equal.
 
     Options that not every run has are left out at their default; otherwise each adds a key.
 
@@ -30,6 +35,7 @@ def signature(
         run: number of the shuffle, for a single one; 0 for the first, or for all of a run.
         asks_words: whether any of the data asks for words at a blank; top words, threshold and
             shuffles cannot move the numbers of whole sentences.
+        model: that answered; it is named if it is a model of word counts.
 
     >>> signature(Protocol(), "1a2b3c4d")
     'lmdiag:0.2|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0'
@@ -48,8 +54,39 @@ def signature(
         "limit": protocol.limit and f"sample{protocol.limit}",
         "verbs": protocol.verbs,
         "run": run or None,
+        "model": _model_of_word_counts(model) if model else None,
     }
     return "|".join(f"{key}:{value}" for key, value in parts.items() if value is not None)
+
+
+def _model_of_word_counts(model: ModelInfo) -> str | None:
+    """What names a model of word counts: its language, or the name and the digest of its file."""
+    if not model.counts_words:
+        return None
+    family, _, source = model.id.partition(":")
+    if family == "frequency":
+        return model.id
+    digest = model.commit.removeprefix("sha256:")[:8]
+    return f"{family}:{re.sub(_UNSAFE, '--', Path(source).name)}@{digest}"
+
+
+def comparable_part(text: str) -> str:
+    """Returns the part of a signature that is equal for two results that can be compared.
+
+    That is all but `model:` at its end, which tells what answered, not what was asked.
+
+    >>> comparable_part("lmdiag:0.2|data:1a2b3c4d|unit:token|model:frequency:en")
+    'lmdiag:0.2|data:1a2b3c4d|unit:token'
+    """
+    return text.partition("|model:")[0]
+
+
+def cited_signatures(texts: Iterable[str]) -> list[str]:
+    """Returns what `cited_signature` gives of each, and one for all that can be compared."""
+    groups: dict[str, set[str]] = {}
+    for text in map(cited_signature, texts):
+        groups.setdefault(comparable_part(text), set()).add(text)
+    return [part if len(group) > 1 else group.pop() for part, group in groups.items()]
 
 
 def cited_signature(text: str) -> str:
@@ -76,6 +113,9 @@ def combine(fingerprints: Mapping[str, str]) -> str:
     )
 
 
+_UNSAFE = r"[^A-Za-z0-9._+-]+"
+"""Characters that do not stand in names of folders."""
+
 _DEVICE = r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)"
 """Beginnings of names that no file or folder has on Windows."""
 
@@ -98,10 +138,9 @@ def model_slug(model_id: str, revision: str | None, name: str | None = None) -> 
             path = real_path(path)
             is_step = trained_model(str(path), None) == str(path.parent)
             text = "/".join(path.parts[-2:]) if is_step else path.name
-    unsafe = r"[^A-Za-z0-9._+-]+"
-    slug = re.sub(unsafe, "--", text).strip("-.") or "model"
+    slug = re.sub(_UNSAFE, "--", text).strip("-.") or "model"
     if revision is not None:
-        slug = f"{slug}@{re.sub(unsafe, '--', revision)}"
+        slug = f"{slug}@{re.sub(_UNSAFE, '--', revision)}"
     return f"_{slug}" if re.match(_DEVICE, slug) else slug
 
 
@@ -149,6 +188,7 @@ def identity(
     """Returns what must be equal for two runs to share a directory: what decides the numbers."""
     facts: dict[str, Any] = {"model": info.id}
     facts |= {name: getattr(info, name) for name in ("commit", "kind", "dtype", "quantization")}
+    # without `model:`: the model and its commit stand above
     facts["signature"] = signature(protocol, fingerprint, asks_words=asks_words)
     if info.server is not None:  # nothing else tells two servers' models of one name apart
         facts |= {"server": info.server, "tokenizer": info.tokenizer}

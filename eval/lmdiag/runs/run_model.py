@@ -326,10 +326,13 @@ def save(
         tasks[task] = {}
         for setting in dict.fromkeys(name for name, _ in read_back[task]):
             shuffles = [part for (name, _), part in read_back[task].items() if name == setting]
-            tasks[task][setting] = evaluation.evaluate(rows, shuffles, *how)
+            tasks[task][setting] = evaluation.evaluate(rows, shuffles, *how, model=info)
     stimuli = next(iter(inputs.stimuli.values()))
+    asks_words = inputs.asks == "word"
     return Results(
-        signature=results.signature(inputs.protocol, fingerprint, asks_words=inputs.asks == "word"),
+        signature=results.signature(
+            inputs.protocol, fingerprint, asks_words=asks_words, model=info
+        ),
         identity=inputs.identity(info),
         model=replace(info, **change_texts(asdict(info), without_secrets)),
         data=results.DataInfo(

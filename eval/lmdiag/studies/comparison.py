@@ -32,7 +32,7 @@ from lmdiag.measures import (
 )
 from lmdiag.measures.scores import objects
 from lmdiag.presentable import Presentable
-from lmdiag.results import FigureKey, Results
+from lmdiag.results import FigureKey, Results, comparable_part
 from lmdiag.results.evaluation import chosen_measures
 from lmdiag.results.figures import in_patterns
 from lmdiag.results.item_scores import MeasureScores, on_common_items
@@ -446,7 +446,8 @@ def differing(a: Results, b: Results) -> dict[str, str]:
     A model of word counts is asked in one way, so that with one no knob counts.
     """
     values_a, values_b = (
-        dict(part.partition(":")[::2] for part in x.signature.split("|")) for x in (a, b)
+        dict(part.partition(":")[::2] for part in comparable_part(x.signature).split("|"))
+        for x in (a, b)
     )
     knobs = differing_knobs(a.protocol, b.protocol)
     passed = {*knobs} if a.model.counts_words or b.model.counts_words else set()
