@@ -158,6 +158,10 @@ def test_a_finished_run_answers_rows_that_are_read_in_another_way(command, monke
 
     That run finds its table from any folder, too. Other sentences are refused.
     """
+
+    def end_process(*_):
+        raise KeyboardInterrupt
+
     data = command.folder / "own.csv"
     rows = ["1,sg,The key to the door is old,is", "1,pl,The key to the doors are old,are"]
     rows += ["2,sg,The dog was here,was", "2,pl,The dogs were here,were"]
@@ -175,6 +179,11 @@ def test_a_finished_run_answers_rows_that_are_read_in_another_way(command, monke
     assert command("analyse", elsewhere)[0] == 0
     with monkeypatch.context() as patches:
         patches.setattr("lmdiag.runs.run_model._ask", None)
+        with patches.context() as killed:
+            killed.setattr("lmdiag.results.RunDirectory.finish", end_process)
+            assert command("run", *kept_in, *critical)[0] == 130
+        # of a process that ends before the results are written, the earlier run stays
+        assert len(load_run(command.folder / "kept/gpt2").items()) == len(rows)
         code, _, err = command("run", *kept_in, *critical)
     assert code == 0
     assert "has the answers to the same questions: figures are computed from them" in err
@@ -192,6 +201,23 @@ def test_a_finished_run_answers_rows_that_are_read_in_another_way(command, monke
             assert "the data, or how they are read, changed since the run in " in error
             assert "add --overwrite to make it anew, or choose another --output or --n" in error
     assert command("run", *kept_in, "--overwrite")[0] == 0
+
+
+def test_changed_rows_of_a_chat_are_refused_before_a_model_is_loaded(command, monkeypatch):
+    """Of a run without the chat template, changed rows are no reason to refuse a chat."""
+    data = command.folder / "own.csv"
+    data.write_text("item,context,target\n1,A robin is a,bird\n2,A trout is a,fish\n")
+    asked = ["run", data, "--model", command.models["gpt2"], "--quiet"]
+    asked += ["--output", command.folder / "out"]
+    assert command(*asked)[0] == 0
+    data.write_text(data.read_text().replace("robin", "sparrow"))
+    assert command(*asked, "--chat")[0] == 0
+    data.write_text(data.read_text().replace("sparrow", "crow"))
+    monkeypatch.setattr("lmdiag.runs.run_model.load_everywhere", None)
+    for options in [], ["--chat"]:
+        code, _, err = command(*asked, *options)
+        assert code == 2
+        assert "the data, or how they are read, changed since the run in " in err
 
 
 def test_a_list_of_models_is_read_or_the_line_is_named(tmp_path):

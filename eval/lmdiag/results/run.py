@@ -90,11 +90,7 @@ class RunDirectory:
         behind is removed. `BadInput` if another process is at work here, the directory belongs to
         another run, or its files are damaged.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        remedy = "wait for it, or choose another --output"
-        busy = f"another lmdiag run is at work in {self.path}: {remedy}"
-        self._lock.enter_context(writing.take_lock(self.path / LOCK, busy))
-        writing.clear_drafts(self.path)
+        self.take()
         if overwrite:
             self._remove(RESULTS, IDENTITY, PREDICTIONS, REPORT, SCORES_OF_EARLIER_VERSIONS)
         results = _read(self.path) if (self.path / RESULTS).exists() else None
@@ -106,6 +102,14 @@ class RunDirectory:
         writing.write_atomically(self.path / IDENTITY, json.dumps(identity, indent=1).encode())
         (self.path / RESULTS).unlink(missing_ok=True)
         return False
+
+    def take(self) -> None:
+        """Takes the directory as it is; `BadInput` if another process is at work here."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        remedy = "wait for it, or choose another --output"
+        busy = f"another lmdiag run is at work in {self.path}: {remedy}"
+        self._lock.enter_context(writing.take_lock(self.path / LOCK, busy))
+        writing.clear_drafts(self.path)
 
     def _begun(self) -> Mapping[str, Any] | None:
         """The identity of the run that was begun here; None for an empty directory."""

@@ -10,10 +10,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
-from lmdiag.asking.protocol import Predictions
 from lmdiag.asking.questions import QuestionKey, Setting, row_keys
 from lmdiag.results import Run
 from lmdiag.types import BadInput, ModelInfo
@@ -22,17 +21,8 @@ if TYPE_CHECKING:
     from lmdiag.runs.inputs import Inputs
 
 
-class AnswersOfRun(NamedTuple):
-    """A finished run, and its predictions for the settings that are asked now."""
-
-    run: Run
-    predictions: list[Predictions]
-
-
-def answers_of_run(
-    path: Path, inputs: Inputs, info: ModelInfo | None = None
-) -> AnswersOfRun | None:
-    """Returns the answers of the finished run in a directory, if it asked the same questions.
+def answers_of_run(path: Path, inputs: Inputs, info: ModelInfo | None = None) -> Run | None:
+    """Returns the finished run in a directory, if it asked the same questions.
 
     None where there is no run, it is one on the same data, its rows cannot be read any more, or
     a question, an id, a target or anything but the data differs. Without `info`, the model is taken
@@ -49,7 +39,6 @@ def answers_of_run(
         run = results.load_run(path)
     except BadInput:  # the run is damaged; the table has changed, or is not there
         return None
-    predictions = []
     for setting in inputs.settings:
         rows = setting.stimuli
         key = (setting.perturbation, setting.run)
@@ -61,18 +50,38 @@ def answers_of_run(
         asked_before = replace(setting, stimuli=run.asked(rows.task, *key))
         if _questions(asked_before, info) != _questions(setting, info):
             return None
-        predictions.append(run.predictions[rows.task][key])
-    return AnswersOfRun(run, predictions)
+    return run
 
 
-def refuse_other_rows(path: Path, inputs: Inputs) -> None:
-    """Refuses, before a model is loaded, a directory whose run asked other questions."""
-    if not (path / results.RESULTS).exists():
-        return
+def refuse_other_rows(folder: Path, inputs: Inputs) -> None:
+    """Refuses, before a model is loaded, a run that has asked other questions in its directory.
+
+    Args:
+        folder: of the model.
+        inputs: what is asked.
+    """
+    if inputs.protocol.chat:
+        runs = sorted(folder.glob(f"*-chat*/{results.RESULTS}"))
+        paths = [file.parent for file in runs]
+    else:
+        paths = [results.run_folder(folder, inputs.protocol)]
+    for path in paths:
+        if (path / results.RESULTS).exists():
+            _refuse_run_of_other_rows(path, inputs)
+
+
+def _refuse_run_of_other_rows(path: Path, inputs: Inputs) -> None:
     try:
         before = results.read_results(path)
     except BadInput:  # damaged: said when the directory is opened
         return
+    if inputs.protocol.chat:  # only a model knows its chat template: taken to be that of the run
+        if inputs.protocol.instruction != before.protocol.instruction:
+            return
+        protocol = replace(inputs.protocol, prompt=before.protocol.prompt)
+        inputs = replace(inputs, protocol=protocol)
+        if results.run_folder(path.parent, protocol) != path:
+            return
     now = inputs.identity(before.model)
     is_other = now != before.identity and _but_for_data(now) == _but_for_data(before.identity)
     if is_other and answers_of_run(path, inputs) is None:

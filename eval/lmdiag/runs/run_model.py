@@ -25,7 +25,7 @@ from lmdiag.files.secrets import without_secrets
 from lmdiag.options import Running
 from lmdiag.results import Results, Run, evaluation
 from lmdiag.results.predictions import read_run, write
-from lmdiag.runs.answers_of_run import AnswersOfRun, answers_of_run, refuse_other_rows
+from lmdiag.runs.answers_of_run import answers_of_run, refuse_other_rows
 from lmdiag.runs.asking import (
     control_warning,
     predict,
@@ -88,9 +88,7 @@ def run_model(
     with processes.shared_errors():
         if processes.first and loaded is None and not run_options.overwrite:
             slug = results.model_slug(model_id, options.revision, run_options.name)
-            refuse_other_rows(
-                results.run_folder(run_options.output / slug, inputs.protocol), inputs
-            )
+            refuse_other_rows(run_options.output / slug, inputs)
     beginning = time.monotonic()
     model = loaded or load_everywhere(model_id, options, processes)
     loading = time.monotonic() - beginning
@@ -189,15 +187,19 @@ def _make_runs(
                 kept = None
                 if processes.first and not overwrite:
                     kept = answers_of_run(directory.path, inputs, info)
-                anew = overwrite or kept is not None
-                is_finished = processes.first and directory.open(identity, overwrite=anew)
-                if model.check_key and (is_finished or kept is not None):
-                    earlier = kept.run.results if kept else results.read_results(directory.path)
+                if kept is not None:
+                    directory.take()
+                    is_finished = True
+                else:
+                    is_finished = processes.first and directory.open(identity, overwrite=overwrite)
+                if model.check_key and is_finished:
+                    earlier = (
+                        kept.results if kept is not None else results.read_results(directory.path)
+                    )
                     if earlier.model.check_log_probs is not None:  # else of an earlier version
                         model.refuse_other_model(earlier.model.check_log_probs)
                 if kept is not None:
                     _finish_with_kept_answers(directory, model, inputs, kept)
-                    is_finished = True
             finished.append(is_finished)
         if not all(finished := processes.share(finished)):
             started = time.monotonic()
@@ -219,18 +221,23 @@ def _make_runs(
 
 
 def _finish_with_kept_answers(
-    directory: results.RunDirectory, model: Model, inputs: Inputs, kept: AnswersOfRun
+    directory: results.RunDirectory, model: Model, inputs: Inputs, kept: Run
 ) -> None:
-    """Writes the results of rows that are read in another way, from answers that there are."""
+    """Writes the results of rows that are read in another way, from answers that there are.
+
+    The file of predictions stays, and the results are replaced at once: whatever ends the process,
+    the directory has the earlier run or the new one.
+    """
     where = directory.path
     print(
         f"lmdiag: {where} has the answers to the same questions: figures are computed from them",
         file=sys.stderr,
     )
-    earlier = kept.run.results
+    earlier = kept.results
     counts = earlier.n_contexts, earlier.device.processes
-    made = save(where, model, inputs, kept.predictions, *counts, earlier.seconds)
+    made = results_of(where, model, inputs, *counts, earlier.seconds)
     made = replace(made, n_verbs=earlier.n_verbs)
+    (where / results.REPORT).unlink(missing_ok=True)
     directory.finish(inputs.record(made, next(iter(earlier.model_warnings), None)))
 
 
@@ -314,10 +321,22 @@ def save(
     seconds: Mapping[str, float],
 ) -> Results:
     """Writes predictions, one per setting; returns the results that follow from the file."""
+    write(path / results.PREDICTIONS, predictions)
+    return results_of(path, model, inputs, n_contexts, n_processes, seconds)
+
+
+def results_of(
+    path: Path,
+    model: Model,
+    inputs: Inputs,
+    n_contexts: int,
+    n_processes: int,
+    seconds: Mapping[str, float],
+) -> Results:
+    """Returns the results that follow from the predictions in a directory."""
     info = model.info
     fingerprint = inputs.fingerprint
     how = inputs.protocol, info.word_folds, info.kind
-    write(path / results.PREDICTIONS, predictions)
     read_back = read_run(path / results.PREDICTIONS, inputs.stimuli)
     data = {}
     tasks: dict[str, dict[str, results.SettingResults]] = {}
