@@ -203,13 +203,18 @@ def test_probabilities_that_cannot_be_true_are_refused(log_prob, lists, message)
     how = {"rank": ranks, "n_tokens": [1, 1], "top_log_probs": lists}
     part = predictions_of(ROWS.columns(), log_prob, tops if any(tops) else None, **how)
     with pytest.raises(BadInput, match=message):
-        check_possible(part, ROWS.columns(), "FILE")
+        check_possible(part, ROWS, "FILE")
     several = replace(part, n_tokens=[2, 2])  # the list is another distribution than that of masks
     if any(tops) and message == "1.723":
         with pytest.raises(BadInput, match=message):
-            check_possible(several, ROWS.columns(), "FILE")
+            check_possible(several, ROWS, "FILE")
     else:
-        check_possible(several, ROWS.columns(), "FILE")
+        check_possible(several, ROWS, "FILE")
+
+
+def test_sentences_with_a_column_target_have_no_blanks():
+    rows = stimuli.load({"sentence": ["A hen ran.", "Hens ran."], "target": ["ran", "ran"]})
+    check_possible(predictions_of(rows.columns(), [-0.1, -0.1]), rows, "FILE")
 
 
 def test_words_that_begin_another_may_share_their_probability():

@@ -278,7 +278,7 @@ def align(
     return replace(part, **in_order | {"id": list(rows)})
 
 
-def check_possible(part: Predictions, rows: Mapping[str, Sequence[Any]], where: str) -> None:
+def check_possible(part: Predictions, stimuli: Stimuli, where: str) -> None:
     """Refuses probabilities at one blank that cannot be true together.
 
     Words of which none begins another sum to at most 1, those of the rows with the same blank
@@ -287,11 +287,12 @@ def check_possible(part: Predictions, rows: Mapping[str, Sequence[Any]], where: 
 
     Args:
         part: predictions in the order of the rows.
-        rows: the columns of the rows, unperturbed.
+        stimuli: the rows, unperturbed. Sentences may have a column target that is not read.
         where: the file, for messages.
     """
+    rows = stimuli.columns()
     blanks: dict[Any, dict[str, float]] = {}
-    has_blanks = "target" in rows and part.perturbation in ("", NONE) and not any(part.labels)
+    has_blanks = stimuli.asks_words and part.perturbation in ("", NONE) and not any(part.labels)
     names = ("log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
     columns = zip(*(getattr(part, name) for name in names), strict=True)
     for row, (log_prob, rank, n_tokens, tops, nats) in enumerate(columns):
@@ -340,7 +341,7 @@ def read_run(
                 raise BadInput(f"{file}: {ids(foreign)} in none of the tasks {', '.join(stimuli)}")
             for task in dict.fromkeys(task_of[row] for row in part.id):
                 aligned = align(part, rows_of[task], str(file), foreign=True)
-                check_possible(aligned, stimuli[task].columns(), str(file))
+                check_possible(aligned, stimuli[task], str(file))
                 settings_of[task][key] = aligned
     return settings_of
 
@@ -384,7 +385,7 @@ def read_external(
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
     given, changed = normalised(parts[UNNAMED], str(path))
     part = align(given, rows, str(path), partial=True)
-    check_possible(part, stimuli.columns(), str(path))
+    check_possible(part, stimuli, str(path))
     sentences = stimuli.columns().get("sentence", ())
     for row, words, text in zip(rows, part.words, sentences, strict=False):
         if words and words[-1].end > len(text):
