@@ -5,7 +5,6 @@ from itertools import chain, pairwise, product
 from typing import get_args
 from xml.etree import ElementTree
 
-import altair as alt
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,6 +18,7 @@ from lmdiag.asking.protocol import Protocol
 from lmdiag.diagnostics.base import ChartKind
 from lmdiag.report.charts import Plot, drawing, kinds, output
 from lmdiag.report.charts.models import family, ranked_plots, trend_plots
+from lmdiag.report.charts.vega import field
 from lmdiag.report.display import output_of
 from lmdiag.report.fits import human_plots
 from lmdiag.report.run_items import items
@@ -371,7 +371,7 @@ def test_levels_may_be_called_as_what_objects_have(level):
         for i, (x, s) in enumerate(product([level, "b"], ["c", level]))
     ]
     data = pd.DataFrame(rows)
-    line = drawing.line_plot(data, alt.X("level:N"))
+    line = drawing.line_plot(data, field("level", "names"))
     for chart in (drawing.dot_plot(data, form=""), line):
         drawn = output.image_file(Plot("k", "n", "c.", chart).spec, "svg", 12).decode()
         assert level in drawn

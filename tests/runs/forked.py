@@ -19,7 +19,7 @@ from launched import environment, free_port
 from lmdiag.cli import program
 
 IMPORTED = [
-    "altair", "pyarrow.parquet", "scipy.stats", "transformers.models.bert.modeling_bert",
+    "pyarrow.parquet", "scipy.stats", "transformers.models.bert.modeling_bert",
     "lmdiag.analysis.fit", "lmdiag.leaderboard.site", "lmdiag.models.local",
     "lmdiag.models.server.served", "lmdiag.report.display", "lmdiag.runs.run_model",
 ]  # fmt: skip

@@ -38,6 +38,10 @@ _KINDS = {"masked": "var(--c1)", "causal": "var(--c2)", "seq2seq": "var(--c3)", 
 """Kind of model -> colour of its points."""
 _NAME = 24
 """Characters of the name beside a point."""
+_SIDES: tuple[dict[str, Any], ...] = ({"dx": 7, "align": "left"}, {"dx": -7, "align": "right"})
+"""Where the names of the smaller and of the larger models stand beside their points."""
+_HALO: dict[str, Any] = {"stroke": "var(--paper)", "strokeWidth": 3}
+"""Below each name, so that no line strikes it through."""
 _MOST_TICKS = 6
 _PIXELS, _LETTER, _LINE = 300, 6, 0.06
 """Width of a chart and of a letter in pixels, and height of a name as a share of its axis."""
@@ -150,11 +154,11 @@ def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
 
     Of names that would overlap, that of the higher point stands; the table has them all.
     """
-    import altair as alt
     import numpy as np
     import pandas as pd
 
     from lmdiag.report.charts.drawing import INK, distinct, line_plot
+    from lmdiag.report.charts.vega import field, mark, where
 
     data = pd.DataFrame(
         {"series": row.model.kind, "at": max(1, row.model.n_parameters), "value": figure.value,
@@ -164,26 +168,23 @@ def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
         if (figure := row.figures.get(column["task_id"])) is not None
     ).sort_values("series", kind="stable")  # fmt: skip
     label = "replace(format(datum.value, '~s'), 'G', 'B')"
-    axis = alt.Axis(labelExpr=label, values=_ticks(*data["at"].agg(["min", "max"])), grid=False)
-    x = alt.X("at:Q", title="parameters", axis=axis).scale(type="log", nice=False, padding=20)
+    ticks = _ticks(*data["at"].agg(["min", "max"]))
+    axis = {"labelExpr": label, "values": ticks, "grid": False}
+    scale = {"type": "log", "nice": False, "padding": 20}
+    x = field("at", "numbers", title="parameters", axis=axis, scale=scale)
     # names of the larger models stand left of their points, inside of the chart
     sizes = np.log10(data["at"])
     data["is_large"] = sizes > (sizes.min() + sizes.max()) / 2
     data["name"] = _apart(data, sizes)
-    # no line strikes a name through
-    halo: dict[str, Any] = {"stroke": "var(--paper)", "strokeWidth": 3}
-    no_halo: dict[str, Any] = {}
-    names = [
-        alt.Chart()
-        .mark_text(dx=-7 if is_large else 7, align="right" if is_large else "left",
-                   fontSize=10, color=INK, **look)
-        .encode(x=x, y="value:Q", text="name:N")
-        .transform_filter(alt.FieldEqualPredicate(field="is_large", equal=is_large))
-        for look in (halo, no_halo) for is_large in (False, True)
-    ]  # fmt: skip
+    encoding = {"x": x, "y": field("value", "numbers"), "text": field("name", "names")}
+    names = []
+    for halo in _HALO, {}:
+        for is_large, side in enumerate(_SIDES):
+            name = mark("text", encoding, fontSize=10, color=INK, **side, **halo)
+            names.append(where(name, {"field": "is_large", "equal": bool(is_large)}))
     colors = [_KINDS[kind] for kind in distinct(data, "series")]
     plot = line_plot(data, x, *names, form="%", joined=(), colors=colors, heights=(200, 200))
-    return svg(plot.to_dict(), 380)
+    return svg(plot, 380)
 
 
 def _ticks(smallest: int, largest: int) -> list[int]:

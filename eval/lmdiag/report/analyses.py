@@ -113,7 +113,7 @@ def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> li
 
 def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Section:
     """The plot of the chosen region or of whole rows, then that of all regions."""
-    from lmdiag.report.charts.conditions import condition_plot, forest_plots  # loads altair
+    from lmdiag.report.charts.conditions import condition_plot, forest_plots  # loads pandas
 
     region = arguments.pop("region", "")
     labels = run_labels([run.results for run in runs])
@@ -162,7 +162,7 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
 
 def _trends(runs: Sequence[Run], name: str, analysis: Analysis) -> list[Plot]:
     """The curves of a design over the layers or training steps of one model."""
-    from lmdiag.report.charts.models import condition_trends  # loads altair
+    from lmdiag.report.charts.models import condition_trends  # loads pandas
 
     order = order_of([run.results for run in runs])
     if order is None:
@@ -175,7 +175,7 @@ def analysis_output(analysis: Analysis) -> Output:
     """Returns what is shown of an analysis: its tables and the chart of the means."""
 
     def plots() -> Iterator[Plot]:
-        from lmdiag.report.charts.conditions import condition_plot  # loads altair
+        from lmdiag.report.charts.conditions import condition_plot  # loads pandas
 
         if len(analysis.cells):
             yield condition_plot("conditions", analysis)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import altair as alt
 from pandas import DataFrame
 
 from lmdiag.measures import MeasureName
@@ -13,6 +12,7 @@ from lmdiag.measures.scores import without_differences
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.items import FLOOR, axis_of
+from lmdiag.report.charts.vega import mark
 from lmdiag.report.cloze_findings import cloze_findings
 from lmdiag.report.comparisons import comparison_grids, notes
 from lmdiag.report.grid import Grid, GridRow, cell_of, figure_grid, text_grid
@@ -31,6 +31,9 @@ _MOST_LISTED = 5
 _MOST_LETTERS = 48
 """Items of a page, marks of a chart, words of a list of an item, rows of a table of words, and
 characters of a context there."""
+
+_POINTS: dict[str, Any] = {"size": 42, "strokeWidth": 1.3, "cursor": "pointer"}
+"""The marks of the chart."""
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -152,16 +155,16 @@ def cloze_plots(norms: ClozeNorms) -> list[Plot]:
     )
     names = [*map(visible, norms.models)]
     axes = {
-        "x": axis_of("x", "cloze", "share of people's responses", table["cloze"], False),
-        "y": axis_of("y", "probability", "model's probability", table["probability"], False),
+        "x": axis_of("cloze", "share of people's responses", table["cloze"], False),
+        "y": axis_of("probability", "model's probability", table["probability"], False),
     }
     low = max(axis["scale"]["domain"][0] for axis in axes.values())
     ends = DataFrame({"cloze": [low, 1.0], "probability": [low, 1.0]})
-    line = alt.Chart(drawing.inline(ends)).mark_line(color=drawing.MUTED, strokeWidth=1)
+    line = mark("line", axes, color=drawing.MUTED, strokeWidth=1)
     looks = drawing.series("model", names, color=drawing.COLORS, shape=drawing.SHAPES)
     tooltips = drawing.tooltip(table, ["item", "context", "word", "cloze", "probability", "rank"])
-    marks = alt.Chart(name="items").mark_point(size=42, strokeWidth=1.3, cursor="pointer")
-    layers = line.encode(**axes), marks.encode(**axes, **looks, tooltip=tooltips)
+    marks = mark("point", axes | looks | {"tooltip": tooltips}, **_POINTS)
+    layers = {"data": drawing.inline(ends), **line}, {"name": "items", **marks}
     chart = drawing.layered(table, *layers, height=300)
     caption += " On the line both are equal."
     if n_below := int((words["probability"] < FLOOR).sum()):

@@ -245,7 +245,7 @@ class RunPair(NamedTuple):
         """A chart of the differences that are in percent for each task and setting."""
         from pandas import DataFrame
 
-        from lmdiag.report.charts.drawing import OTHERS, dot_plot  # loads altair
+        from lmdiag.report.charts.drawing import OTHERS, dot_plot  # loads pandas
 
         plots = []
         for i, (title, comparisons) in enumerate(_by_setting(self.comparisons.values()), start=1):

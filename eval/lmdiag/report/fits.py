@@ -14,6 +14,7 @@ from lmdiag.analysis.fit import HumanFit, ModelFit
 from lmdiag.analysis.procedures import SURPRISAL
 from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
+from lmdiag.report.charts.vega import Spec, field
 from lmdiag.report.fit_findings import fit_findings
 from lmdiag.report.grid import Grid, text_grid
 from lmdiag.report.labels import difference_title
@@ -339,15 +340,14 @@ def _slopes(model: ModelFit) -> Series:
     return model.terms.loc[name, ["estimate", "ci_low", "ci_high"]] * per_unit
 
 
-def _line(slopes: Series, mean: float, reach: Sequence[float]) -> list[Any]:
+def _line(slopes: Series, mean: float, reach: Sequence[float]) -> list[Spec]:
     """The layers of the fitted line, through 0 at the mean surprisal, and of its band."""
     surprisal = np.linspace(reach[0], reach[1], 41)
     apart = surprisal - mean
     low, high = np.sort(np.outer(slopes[["ci_low", "ci_high"]], apart), axis=0)
     value = slopes["estimate"] * apart
     rows = DataFrame({"surprisal": surprisal, "value": value, "low": low, "high": high})
-    place = {"x": drawing.channel("x", "surprisal:Q"), "y": drawing.channel("y", "value:Q")}
-    return drawing.fitted_line(rows, place)
+    return drawing.fitted_line(rows, field("surprisal", "numbers"))
 
 
 def _marks(is_few: bool) -> str:
@@ -361,7 +361,7 @@ def _layer_plot(fit: HumanFit) -> Plot:
     # a source is called by the model and its layer, a fit also by the predictors that are tested
     series = power["series"].str.replace(r", layer \d+", "", regex=True).map(visible)
     data = power[["layer", "value", "n", "low", "high"]].assign(series=series)
-    x = drawing.layer_channel("layer", sorted(data["layer"].unique()))
+    x = drawing.layer_channel("layer", sorted(drawing.distinct(data, "layer")))
     gain = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
     chart = drawing.line_plot(data, x, title=gain, zero=True)
     caption = f"Predictive power by layer: {gain}; the same baseline and rows for all."
@@ -380,10 +380,12 @@ def _coefficients(fit: HumanFit) -> DataFrame:
     return terms[["label", "series", "value", "low", "high"]]
 
 
-def _over_surprisal(data: DataFrame, x: str, y: str, looks: Mapping[str, int], *layers: Any) -> Any:
+def _over_surprisal(
+    data: DataFrame, x: str, y: str, looks: Mapping[str, int], *layers: Spec
+) -> Spec:
     """Values of models over surprisals."""
     reach = drawing.ends(data["surprisal"])
-    place = drawing.numeric("x", "surprisal", title=x, domain=reach, padding=8)
+    place = drawing.numeric("surprisal", title=x, domain=reach, padding=8)
     return drawing.line_plot(data, place, *layers, title=y, joined=(), looks=looks, zero=False)
 
 

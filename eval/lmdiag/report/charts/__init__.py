@@ -1,12 +1,9 @@
-"""Charts of results with altair, for the report page, files and notebooks."""
+"""Charts of results as specifications of Vega-Lite, for the report page, files and notebooks."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    import altair
+from typing import Any, NamedTuple
 
 MOST_BESIDE = 4
 """Models whose figures are in columns; more are the rows of a table."""
@@ -19,7 +16,8 @@ class Plot(NamedTuple):
         kind: one of `lmdiag.diagnostics.base.ChartKind`, or e.g. `steps`, `differences`.
         name: unique among the charts of a report; the name of its file.
         caption: what it shows and how to read it.
-        chart: with its data; colours are CSS variables (`var(--c1)`).
+        chart: its Vega-Lite specification with data, without a `config`; colours are CSS variables
+            (`var(--c1)`).
         is_further: whether it is one of many, which a page folds.
         heading: name of its model or diagnostic, where there are charts of several.
         is_repeated: whether a table of the page shows the same, which leaves it out.
@@ -28,7 +26,7 @@ class Plot(NamedTuple):
     kind: str
     name: str
     caption: str
-    chart: altair.TopLevelMixin
+    chart: dict[str, Any]
     is_further: bool = False
     heading: str = ""
     is_repeated: bool = False
@@ -40,11 +38,9 @@ class Plot(NamedTuple):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The Vega-Lite specification, without the `config`."""
-        spec: dict[str, Any] = self.chart.to_dict(validate=False)
-        spec = {key: value for key, value in spec.items() if key not in ("config", "$schema")}
-        escaped: dict[str, Any] = escaped_parts(spec)
-        return escaped
+        """The specification with escaped texts."""
+        spec: dict[str, Any] = escaped_parts(self.chart)
+        return spec
 
 
 _OF_OBJECTS = frozenset((

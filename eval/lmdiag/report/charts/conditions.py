@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from lmdiag import stats
@@ -17,6 +16,7 @@ from lmdiag.measures.formulas import parse_formula
 from lmdiag.report.charts import Plot, name_part
 from lmdiag.report.charts.drawing import COLORS, OF_ANALYSIS, distinct, dot_plot, line_plot
 from lmdiag.report.charts.task_runs import TaskRuns
+from lmdiag.report.charts.vega import Spec, field, where
 from lmdiag.report.run_items import RunItems
 from lmdiag.text import in_order, visible
 
@@ -122,7 +122,7 @@ def _means_chart(
     *,
     possible: tuple[float, float],
     colors: Sequence[str] = COLORS,
-) -> Any:
+) -> Spec:
     """Means with intervals by the levels of a condition, those of a series beside each other.
 
     `named` is False for levels that a click shows; beyond `possible` values, intervals are cut.
@@ -132,22 +132,22 @@ def _means_chart(
     are_panels = data["panel"].nunique() > 1
     # a letter has 6 pixels, and labels are at least two letters apart
     is_slanted = 6 * sum(len(level) + 2 for level in levels) > (160 if are_panels else 310)
-    axis = alt.Axis(labelAngle=-35 if is_slanted else 0, labelLimit=110, labelOverlap=False)
+    axis = {"labelAngle": -35 if is_slanted else 0, "labelLimit": 110, "labelOverlap": False}
     ends: dict[str, Any] = {"domainMin": possible[0]} if data["low"].min() < possible[0] else {}
     ends |= {"domainMax": possible[1]} if data["high"].max() > possible[1] else {}
     has_same_levels = data.groupby("panel")["level"].nunique().eq(len(levels)).all()
     # bands of a tenth of the distance of two levels, within which series stand beside each other
-    bands = alt.Scale(type="band", paddingInner=0.9, paddingOuter=0.45)
+    bands = {"type": "band", "paddingInner": 0.9, "paddingOuter": 0.45}
     chart = line_plot(
-        data, alt.X("level:N", sort=levels, title=x or None, axis=axis, scale=bands),
+        data, field("level", "names", sort=levels, title=x or None, axis=axis, scale=bands),
         title=y, legend=legend, colors=colors, is_beside=True, heights=(200, 150),
         own="" if has_same_levels or is_path else "x", zero=False, **ends,
     )  # fmt: skip
     if "named" not in data or data["named"].nunique() == 1:
         return chart
-    box = alt.binding_checkbox(name="all regions")
-    every = alt.param(name="every_region", value=False, bind=box)
-    return chart.transform_filter("every_region || datum.named").add_params(every)
+    box = {"input": "checkbox", "name": "all regions"}
+    every = {"name": "every_region", "value": False, "bind": box}
+    return where(chart, "every_region || datum.named") | {"params": [every]}
 
 
 def regions(data: TaskRuns, chart: Chart) -> Iterator[Plot]:

@@ -26,10 +26,10 @@ import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from lmdiag.report.charts import escaped
+from lmdiag.report.charts.vega import Spec, choice, field, mark, where
 from lmdiag.results.model_labels import NO_CONTEXT
 
 COLORS = [f"var(--c{number})" for number in range(1, 7)]
@@ -54,7 +54,7 @@ of the title of its axis."""
 OF_ANALYSIS = {"mean": "value", "estimate": "value", "ci_low": "low", "ci_high": "high"}
 """Column of an analysis of conditions -> of a chart."""
 
-ONE_ROW = alt.Data(values=[{}])  # type: ignore[no-untyped-call]
+ONE_ROW: Spec = {"values": [{}]}
 """The data of a mark at a fixed place."""
 
 _VALUES = ("value", "low", "high", "chance", "human", "zero", "published")
@@ -66,6 +66,9 @@ _ACROSS: dict[str, dict[str, Any]] = {
     "zero": {"color": MUTED, "strokeWidth": 1},
 }
 """Column -> the line across a chart."""
+
+_DIAMOND = {"shape": "diamond", "size": 70, "color": INK, "strokeWidth": 1.3}
+"""The mark of a published figure."""
 
 _TOOLTIP = (
     *("label", "panel", "series", "level", "at", "cut-off", "surprisal", "row", "word", "protocol"),
@@ -88,28 +91,18 @@ _TITLES = {
 }
 
 
-class _Rows(alt.Data):
-    """Rows that altair shares between copies of a chart, instead of copying and walking them."""
-
-    def __deepcopy__(self, memo: Any = None) -> _Rows:
-        return self
-
-    def to_dict(self, *_: Any, **__: Any) -> dict[str, Any]:
-        return {"values": self.values}
-
-
-def inline(data: pd.DataFrame) -> Any:
+def inline(data: pd.DataFrame) -> Spec:
     """Returns the rows for a chart, escaped and without undefined values: JSON has no NaN."""
     rows = data.astype(object).to_dict("records")
     records = [
         {key: escaped(value) for key, value in row.items() if not pd.isna(value)} for row in rows
     ]
-    return _Rows(values=records)  # type: ignore[no-untyped-call]
+    return {"values": records}
 
 
-def layered(data: pd.DataFrame, *layers: Any, height: float) -> Any:
+def layered(data: pd.DataFrame, *layers: Spec, height: float) -> Spec:
     """Returns layers over the same rows as a chart."""
-    return alt.layer(*layers, data=inline(data), width=360, height=height)
+    return {"data": inline(data), "layer": [*layers], "width": 360, "height": height}
 
 
 def has(data: pd.DataFrame, column: str) -> bool:
@@ -119,7 +112,8 @@ def has(data: pd.DataFrame, column: str) -> bool:
 
 def distinct(data: pd.DataFrame, column: str) -> list[Any]:
     """Returns the values of a column, each once, in the order of the rows."""
-    return list(data[column].dropna().unique())
+    values: list[Any] = data[column].dropna().unique().tolist()
+    return values
 
 
 def _line(n: int) -> str:
@@ -159,49 +153,43 @@ def _with_room(data: pd.DataFrame, own: str = "") -> pd.DataFrame:
 # ---- channels ------------------------------------------------------------------------------------
 
 
-def channel(name: str, shorthand: str, **options: Any) -> Any:
-    """Returns an encoding channel, e.g. `x2`, without altair's search of its schema."""
-    return getattr(alt, name[:1].upper() + name[1:])(shorthand, **options)
-
-
 def numeric(
-    on: str,
     column: str = "value",
     *,
     form: str = "",
     title: str | list[str] | None = None,
     ticks: int | None = None,
     **scale: Any,
-) -> Any:
+) -> Spec:
     """Returns the channel x or y of numbers; proportions are shown from 0 to 1 by default.
 
     An axis has about so many `ticks`, by default as the theme says.
     """
-    axis: dict[str, Any] = {"format": form} if form else {}
+    axis: Spec = {"format": form} if form else {}
     scale = scale or ({"domain": [0, 1], "nice": False} if form == "%" else {"zero": False})
     if form == "+%":
         title = title or "difference, points"
         axis = {"labelExpr": _POINTS}
     if ticks:
         axis["tickCount"] = ticks
-    made = channel(on, f"{column}:Q", title=title, scale=alt.Scale(**scale))
-    return made.axis(**axis) if axis else made
+    options = {"axis": axis} if axis else {}
+    return field(column, "numbers", title=title, scale=scale, **options)
 
 
-def labels(data: pd.DataFrame, column: str, **axis: Any) -> Any:
+def labels(data: pd.DataFrame, column: str, **axis: Any) -> Spec:
     """Returns the channel y of a column of labels, which have several lines where they are long."""
-    labelled = alt.Axis(**{"labelExpr": _lines(_LABEL), **axis})
-    return alt.Y(f"{column}:N", sort=distinct(data, column), title=None, axis=labelled)
+    axis = {"labelExpr": _lines(_LABEL), **axis}
+    return field(column, "names", sort=distinct(data, column), title=None, axis=axis)
 
 
-def layer_channel(column: str, layers: Sequence[int]) -> Any:
+def layer_channel(column: str, layers: Sequence[int]) -> Spec:
     """Returns the channel of the numbers of layers: up to nine whole numbers and the last layer."""
     first, last = min(layers), max(layers)
     step = next(n for n in (1, 2, 5, 10, 20, 50, last - first) if last - first <= 8 * n)
     ticks = [n for n in range(first, last + 1) if n % step == 0 and last - n > step / 2] + [last]
-    axis = alt.Axis(grid=False, values=ticks, format="d")
-    scale = alt.Scale(zero=False, nice=False, padding=8)
-    return alt.X(f"{column}:Q", title="layer", scale=scale, axis=axis)
+    axis = {"grid": False, "values": ticks, "format": "d"}
+    scale = {"zero": False, "nice": False, "padding": 8}
+    return field(column, "numbers", title="layer", scale=scale, axis=axis)
 
 
 _PLOT_WIDTH, _LETTER_WIDTH, _SYMBOL_WIDTH = 330, 6, 24
@@ -216,7 +204,7 @@ def series(
     has_legend: bool = True,
     n_letters_beside: int = 0,
     **looks: Sequence[Any],
-) -> dict[str, Any]:
+) -> Spec:
     """Returns channels on which the values of a column differ, with a legend for several values.
 
     `looks` are lists of colours, shapes and the like by channel, parallel to the names. The legend
@@ -225,13 +213,13 @@ def series(
     longest = max(map(len, names), default=0)
     room = _PLOT_WIDTH - _LETTER_WIDTH * n_letters_beside
     columns = max(1, room // (_SYMBOL_WIDTH + _LETTER_WIDTH * longest))
-    legend = alt.Legend(title=title, columns=columns) if len(names) > 1 and has_legend else None
+    legend = {"title": title, "columns": columns} if len(names) > 1 and has_legend else None
     return {
-        name: channel(
-            name, f"{column}:N", sort=None, legend=legend,
-            scale=alt.Scale(domain=names, range=[*values]),
+        channel: field(
+            column, "names", sort=None, legend=legend,
+            scale={"domain": [*names], "range": [*values]},
         )
-        for name, values in looks.items()
+        for channel, values in looks.items()
     }  # fmt: skip
 
 
@@ -250,16 +238,19 @@ def _numbered(
 
 def tooltip(
     data: pd.DataFrame, columns: Sequence[str] = _TOOLTIP, form: str = "", **titles: str
-) -> list[Any]:
+) -> list[Spec]:
     """Returns the tooltips of those columns that have values."""
     tooltips = []
     for name in (name for name in columns if has(data, name)):
         is_number = name in _FORMS or data[name].dtype.kind == "f"
         is_large = data[name].dtype.kind == "f" and data[name].abs().max() >= 1e4
         usual = form.replace("%", ".1%") or (",.1~f" if is_large else ".4~g")
-        forms: dict[str, Any] = {"format": _FORMS.get(name, usual)} if is_number else {}
         title = (_TITLES | titles).get(name, name)
-        tooltips.append(alt.Tooltip(f"{name}:{'Q' if is_number else 'N'}", title=title, **forms))
+        if is_number:
+            shown = field(name, "numbers", title=title, format=_FORMS.get(name, usual))
+        else:
+            shown = field(name, "names", title=title)
+        tooltips.append(shown)
     return tooltips
 
 
@@ -269,11 +260,11 @@ def tooltip(
 def points(
     data: pd.DataFrame,
     on: str,
-    channels: dict[str, Any],
+    channels: Spec,
     form: str,
-    across: Mapping[str, Any] | None = None,
-    **looks: Any,
-) -> list[Any]:
+    across: Spec | None = None,
+    **looks: Spec,
+) -> list[Spec]:
     """Returns the layers of figures: lines across, intervals, and points with tooltips.
 
     Args:
@@ -283,22 +274,24 @@ def points(
         form: of the values in tooltips.
         across: where lines across begin and end, by default at the ends of the chart.
     """
-    layers = [
-        alt.Chart()
-        .mark_rule(**line)
-        .encode(**across or {}, **{on: channel(on, f"mean({column}):Q")})
-        for column, line in _ACROSS.items()
-        if has(data, column)
-    ]
+    layers = []
+    for column, line in _ACROSS.items():
+        if has(data, column):
+            height = field(column, "numbers", aggregate="mean")
+            layers.append(mark("rule", {**(across or {}), on: height}, **line))
     if has(data, "from"):
-        room = {on: channel(on, "from:Q"), f"{on}2": channel(f"{on}2", "to:Q")}
-        layers.append(alt.Chart().mark_rule(opacity=0, tooltip=None).encode(**room))
+        layers.append(mark("rule", _span(on, "from", "to"), opacity=0, tooltip=None))
     if has(data, "low"):
-        ends = {on: channel(on, "low:Q"), f"{on}2": channel(f"{on}2", "high:Q")}
-        place = {name: channel for name, channel in channels.items() if name != "shape"} | ends
-        layers.append(alt.Chart().mark_rule(strokeWidth=1.5, opacity=0.6).encode(**place))
-    dots = alt.Chart().mark_point(filled=True, size=48, opacity=1)
-    return [*layers, dots.encode(**channels, **looks, tooltip=tooltip(data, form=form))]
+        place = {name: channel for name, channel in channels.items() if name != "shape"}
+        interval = place | _span(on, "low", "high")
+        layers.append(mark("rule", interval, strokeWidth=1.5, opacity=0.6))
+    encoding = channels | looks | {"tooltip": tooltip(data, form=form)}
+    return [*layers, mark("point", encoding, filled=True, size=48, opacity=1)]
+
+
+def _span(on: str, low: str, high: str) -> Spec:
+    """The channels of a mark from the value of one column to that of another."""
+    return {on: field(low, "numbers"), f"{on}2": {"field": high}}
 
 
 def dot_plot(
@@ -309,7 +302,7 @@ def dot_plot(
     colors: Sequence[str] = COLORS,
     looks: Mapping[str, int] = {},
     **scale: Any,
-) -> Any:
+) -> Spec:
     """Returns figures as dots from left to right, those of a label below each other.
 
     Args:
@@ -328,25 +321,26 @@ def dot_plot(
         "series", has_legend=has_legend, n_letters_beside=n_letters_beside,
         **_numbered(data, looks, colors),
     )  # fmt: skip
-    y = labels(data, "label").scale(type="band", paddingInner=0.2)
+    y = labels(data, "label") | {"scale": {"type": "band", "paddingInner": 0.2}}
     # beside long labels there is little room, and the numbers of the axis would touch
     ticks = 3 if n_letters_beside > _LABEL * 3 // 4 else None
-    place = {"x": numeric("x", form=form, title=title, ticks=ticks, **scale), "y": y}
+    place = {"x": numeric(form=form, title=title, ticks=ticks, **scale), "y": y}
     n_beside = 1
     if data.duplicated("label").any():
         n_beside = len(names)
-        place["yOffset"] = alt.YOffset("series:N", sort=names)
+        place["yOffset"] = field("series", "names", sort=names)
     layers = []
     if has(data, "sd"):
-        bars = alt.Chart().mark_errorbar(thickness=6, opacity=0.3, clip=True)
-        layers.append(bars.encode(**place, color=channels["color"], xError=alt.XError("sd:Q")))
+        bars = place | {"color": channels["color"], "xError": {"field": "sd"}}
+        layers.append(mark("errorbar", bars, thickness=6, opacity=0.3, clip=True))
     if has(data, "published"):
-        diamond = alt.Chart().mark_point(shape="diamond", size=70, color=INK, strokeWidth=1.3)
-        layers.append(diamond.encode(**place | {"x": alt.X("published:Q")}))
+        published = place | {"x": field("published", "numbers")}
+        layers.append(mark("point", published, **_DIAMOND))
     sizes = {}
     if has(data, "shuffles"):
-        sizes["size"] = alt.Size("shuffles:Q", legend=None).scale(rangeMin=30, rangeMax=150)
-    across = {"y": y.bandPosition(0), "y2": alt.Y2("label:N", bandPosition=1)}
+        scale_of_sizes = {"rangeMin": 30, "rangeMax": 150}
+        sizes["size"] = field("shuffles", "numbers", legend=None, scale=scale_of_sizes)
+    across = {"y": y | {"bandPosition": 0}, "y2": {"field": "label", "bandPosition": 1}}
     layers += points(data, "x", place | channels, form, across, **sizes)
     n_lines = max(len(re.findall(_line(_LABEL), label)) for label in data["label"])
     height = max(16 * n_beside + 5, 13 * n_lines + 8) * data["label"].nunique()
@@ -355,8 +349,8 @@ def dot_plot(
 
 def line_plot(
     data: pd.DataFrame,
-    x: Any,
-    *layers: Any,
+    x: Spec,
+    *layers: Spec,
     form: str = "",
     title: str | None = None,
     legend: str | None = None,
@@ -370,7 +364,7 @@ def line_plot(
     own: str = "",
     has_legend: bool = True,
     **scale: Any,
-) -> Any:
+) -> Spec:
     """Returns figures as dots over x, which lines join, in panels where there are several.
 
     Args:
@@ -393,10 +387,10 @@ def line_plot(
     named = _numbered(data, looks, colors)
     channels = series("series", title=legend or None, has_legend=has_legend, **named)
     lines = textwrap.wrap(title, _TITLE) if title and are_panels else title
-    y = numeric("y", form=form, title=lines, **scale)
+    y = numeric(form=form, title=lines, **scale)
     place = {"x": x, "y": y, "color": channels["color"]}
     if is_beside and len(names) > 1:
-        place["xOffset"] = alt.XOffset("series:N", sort=names)
+        place["xOffset"] = field("series", "names", sort=names)
     if len({*colors[: len(names)]}) < len(names) <= len(colors):  # series of one colour
         place["strokeDash"] = series(
             "series",
@@ -408,39 +402,47 @@ def line_plot(
             ],
         )["strokeDash"]
     with_line = [*(names if joined is None else joined)]
-    line = alt.Chart().mark_line(strokeWidth=1.5).encode(**place)
-    marks = [line.transform_filter(alt.FieldOneOfPredicate(field="series", oneOf=with_line))]
-    marks = marks if with_line else []
+    marks = []
+    if with_line:
+        line = mark("line", place, strokeWidth=1.5)
+        marks.append(where(line, {"field": "series", "oneOf": with_line}))
     if not is_small:
         marks += points(data, "y", place | channels, form)
         if {"domainMin", "domainMax"} & {*scale}:
-            marks[-2].mark.clip = True  # an interval may reach further
+            marks[-2]["mark"]["clip"] = True  # an interval may reach further
     if has(data, "item"):
-        marks = [mark.transform_filter("!isValid(datum.item)") for mark in marks]
-        thin = line.mark_line(strokeWidth=1, opacity=0.18).encode(detail=alt.Detail("item:N"))
-        marks.insert(0, thin.transform_filter("isValid(datum.item)"))
+        marks = [where(layer, "!isValid(datum.item)") for layer in marks]
+        of_item = place | {"detail": field("item", "names")}
+        thin = mark("line", of_item, strokeWidth=1, opacity=0.18)
+        marks.insert(0, where(thin, "isValid(datum.item)"))
     chart = layered(data, *marks, *layers, height=heights[are_panels])
     if not are_panels:
         return chart
-    facet = alt.Facet("panel:N", title=None, sort=distinct(data, "panel"))
+    header = {"labelExpr": _lines(_HEADER * 2 // min(columns, 2))}
     beside = 45 * (columns if own == "y" else 1) + 14 * columns  # labels of axes, and gaps
-    heading = facet.header(labelExpr=_lines(_HEADER * 2 // min(columns, 2)))
-    panels = chart.facet(heading, columns=columns, spacing=14)
-    panels = panels.properties(usermeta={"beside": beside})
-    return panels.resolve_scale(**{own: "independent"}) if own else panels
+    panels = {
+        "data": chart.pop("data"),
+        "facet": field("panel", "names", title=None, sort=distinct(data, "panel"), header=header),
+        "spec": chart,
+        "columns": columns,
+        "spacing": 14,
+        "usermeta": {"beside": beside},
+    }
+    return panels | {"resolve": {"scale": {own: "independent"}}} if own else panels
 
 
-def fitted_line(data: pd.DataFrame, place: dict[str, Any]) -> list[Any]:
+def fitted_line(data: pd.DataFrame, x: Spec) -> list[Spec]:
     """Returns the layers of a line through `value` and of its band from `low` to `high`."""
-    chart = alt.Chart(inline(data))
-    band = {"y": channel("y", "low:Q"), "y2": channel("y2", "high:Q")}
+    band = {"x": x} | _span("y", "low", "high")
+    line = {"x": x, "y": field("value", "numbers")}
+    rows = {"data": inline(data)}
     return [
-        chart.mark_area(color=INK, opacity=0.12, tooltip=None).encode(**place | band),
-        chart.mark_line(color=INK, strokeWidth=1.5, tooltip=None).encode(**place),
+        rows | mark("area", band, color=INK, opacity=0.12, tooltip=None),
+        rows | mark("line", line, color=INK, strokeWidth=1.5, tooltip=None),
     ]
 
 
-def curves(data: pd.DataFrame, x: Any, *, at: str, form: str = "", **options: Any) -> Any:
+def curves(data: pd.DataFrame, x: Spec, *, at: str, form: str = "", **options: Any) -> Spec:
     """Returns a line per series over x with its name at its right end, without a legend.
 
     Args:
@@ -452,15 +454,14 @@ def curves(data: pd.DataFrame, x: Any, *, at: str, form: str = "", **options: An
     low, high = (0.0, 1.0) if form == "%" else (float(values.min()), float(values.max()))
     heights = _spread(ends["value"], low, high)
     ends = ends.assign(height=heights, name=ends["series"].map(_shortened))
-    room = 16 + 6 * int(ends["name"].str.len().max())  # a letter has 6 pixels
-    x.scale.rangeMax = alt.ExprRef(f"width - {room}")
     numbers = _numbered(data, {}, options.get("colors", COLORS))
     color = series("series", has_legend=False, names=numbers["names"], color=numbers["color"])
-    names = alt.Chart(inline(ends[[at, "height", "name", "series"]])).mark_text(dx=9, align="left")
-    place = {"x": x, "y": alt.Y("height:Q"), "text": alt.Text("name:N")}
-    return line_plot(
-        data, x, names.encode(**place, **color), form=form, has_legend=False, **options
-    )
+    encoding = {"x": x, "y": field("height", "numbers"), "text": field("name", "names"), **color}
+    names = {
+        "data": inline(ends[[at, "height", "name", "series"]]),
+        **mark("text", encoding, dx=9, align="left"),
+    }
+    return line_plot(data, x, names, form=form, has_legend=False, **options)
 
 
 def _shortened(name: str) -> str:
@@ -496,7 +497,7 @@ def meanings(data: pd.DataFrame) -> str:
 
 def curve_chart(
     data: pd.DataFrame, choices: pd.DataFrame, color: str, form: str, reach: Sequence[float] = ()
-) -> Any:
+) -> Spec:
     """Returns figures in ascending order, and below them the choices of each.
 
     Args:
@@ -507,23 +508,29 @@ def curve_chart(
         reach: values that the scale has to show, too.
     """
 
-    def where(column: str, yes: Any, no: Any) -> Any:
-        return alt.when(f"datum.{column}").then(alt.value(yes)).otherwise(alt.value(no))
-
     values = data.reindex(columns=["value", "low", "high", "chance"])
     ends = [min([values.min().min(), *reach]), max([values.max().max(), *reach])]
-    y = numeric("y", domain=ends, nice=True, zero=False)
-    y = y.axis(format=form or ".3~g", minExtent=150, maxExtent=150)
-    x = alt.X("place:O", axis=None)
-    place = {"x": x, "y": y, "color": alt.value(color)}
-    looks = {"fill": where("solid", color, "transparent"), "size": where("default", 150, 44)}
-    *lines, dots = points(data, "y", place, form, **looks)
-    curve = alt.layer(*lines, dots.mark_point(strokeWidth=1.3, opacity=1), height=150)
-    matrix = alt.Chart(inline(choices), height=alt.Step(15)).mark_circle(size=34, opacity=1)
+    y = numeric(domain=ends, nice=True, zero=False)
+    y["axis"] = {"format": form or ".3~g", "minExtent": 150, "maxExtent": 150}
+    x = field("place", "ordered", axis=None)
+    place = {"x": x, "y": y, "color": {"value": color}}
+    fill = choice("datum.solid", color, "transparent")
+    size = choice("datum.default", 150, 44)
+    *lines, dots = points(data, "y", place, form, fill=fill, size=size)
+    dots["mark"] = {"type": "point", "strokeWidth": 1.3, "opacity": 1}
     room = {"minExtent": 150, "maxExtent": 150, "labelLimit": 142, "labelExpr": "datum.label"}
-    rows = labels(choices, "choice", grid=True, labelPadding=2, **room)
-    colors = where("strongest", color, MUTED)
-    tooltips = tooltip(choices, ["choice"])
-    both = alt.vconcat(curve, matrix.encode(x=x, y=rows, color=colors, tooltip=tooltips), spacing=8)
-    both = both.resolve_scale(x="shared").properties(usermeta={"beside": 162})
-    return both.properties(data=inline(data))
+    of_choices = {
+        "x": x,
+        "y": labels(choices, "choice", grid=True, labelPadding=2, **room),
+        "color": choice("datum.strongest", color, MUTED),
+        "tooltip": tooltip(choices, ["choice"]),
+    }
+    matrix = {"data": inline(choices), "height": {"step": 15}}
+    matrix |= mark("circle", of_choices, size=34, opacity=1)
+    return {
+        "data": inline(data),
+        "vconcat": [{"layer": [*lines, dots], "height": 150}, matrix],
+        "spacing": 8,
+        "resolve": {"scale": {"x": "shared"}},
+        "usermeta": {"beside": 162},
+    }

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
@@ -16,6 +15,7 @@ from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.drawing import DASHED, MUTED, tooltip
 from lmdiag.report.charts.task_runs import TaskRuns
+from lmdiag.report.charts.vega import Spec, field, mark
 from lmdiag.report.run_items import MAX_LISTED, RunItems
 from lmdiag.text import visible
 
@@ -66,7 +66,7 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     tables = [_pairs(items, chart, far) for items in data.items]
     values = pd.concat([table[side] for table in tables for side in ("good", "bad")])
     axes = {
-        channel: axis_of(channel, side, texts.axis.format(side), values, bits)
+        channel: axis_of(side, texts.axis.format(side), values, bits)
         for channel, side in (("x", "bad"), ("y", "good"))
     }
     ends = axes["x"]["scale"]["domain"]
@@ -119,28 +119,28 @@ def _pairs(items: RunItems, chart: Chart, far: str) -> pd.DataFrame:
     return pd.DataFrame({**shown, **values, "verdict": verdicts})
 
 
-def axis_of(channel: str, column: str, title: str, values: pd.Series[float], bits: bool) -> Any:
+def axis_of(column: str, title: str, values: pd.Series[float], bits: bool) -> Spec:
     """Returns a channel of surprisals, or of probabilities on a logarithmic scale."""
     low = math.floor(math.log10(max(FLOOR, values[values > 0].min() if values.any() else 0.1)))
     low = min(low, -2)  # three ticks at least
     scale: dict[str, Any] = {"type": "log", "domain": [10.0**low, 1.0], "clamp": True}
     if bits:
         scale = {"domain": drawing.ends(values), "nice": True, "zero": False}
-        return drawing.numeric(channel, column, title=title, **scale)
-    made = drawing.numeric(channel, column, title=f"{title}, log scale", **scale)
+        return drawing.numeric(column, title=title, **scale)
     label = "format(datum.value, datum.value < 0.001 ? '~e' : '~g')"
-    return made.axis(values=[10.0**i for i in range(low, 1)], labelExpr=label)
+    axis = {"values": [10.0**i for i in range(low, 1)], "labelExpr": label}
+    return drawing.numeric(column, title=f"{title}, log scale", **scale) | {"axis": axis}
 
 
-def _line(bad: Any, good: Any, axes: Mapping[str, Any], **mark: Any) -> Any:
+def _line(bad: Any, good: Any, axes: Spec, **options: Any) -> Spec:
     """A thin line through points of bad and good."""
-    line = alt.Chart(drawing.inline(pd.DataFrame({"bad": bad, "good": good})))
-    return line.mark_line(color=MUTED, strokeWidth=1, **mark).encode(**axes)
+    rows = drawing.inline(pd.DataFrame({"bad": bad, "good": good}))
+    return {"data": rows, **mark("line", axes, color=MUTED, strokeWidth=1, **options)}
 
 
 def _marks(
-    data: pd.DataFrame, column: str, looks: Mapping[str, Any], *lines: Any, **channels: Any
-) -> Any:
+    data: pd.DataFrame, column: str, looks: Mapping[str, Any], *lines: Spec, **channels: Any
+) -> Spec:
     """A mark per item, which a page connects with its list of items.
 
     `looks` are colour, fill and shape by the value of a column.
@@ -148,14 +148,14 @@ def _marks(
     color, fill, shape = zip(*looks.values(), strict=True)
     title = "prefers" if column == "verdict" else None
     channels |= drawing.series(column, [*looks], title, color=color, fill=fill, shape=shape)
-    marks = alt.Chart(name="items")
-    marks = marks.mark_point(size=42, strokeWidth=1.3, opacity=1, cursor="pointer")
-    return drawing.layered(data, *lines, marks.encode(**channels), height=300 if lines else 230)
+    marks = mark("point", channels, size=42, strokeWidth=1.3, opacity=1, cursor="pointer")
+    height = 300 if lines else 230
+    return drawing.layered(data, *lines, {"name": "items", **marks}, height=height)
 
 
-def _density_chart(pairs: pd.DataFrame, axes: Mapping[str, Any], color: str, diagonal: Any) -> Any:
+def _density_chart(pairs: pd.DataFrame, axes: Spec, color: str, diagonal: Spec) -> Spec:
     """The number of contrasts in each cell, where single marks would cover each other."""
-    scale = axes["x"]["scale"].to_dict()
+    scale = axes["x"]["scale"]
     low, high = scale["domain"]
     edges = (np.geomspace if "type" in scale else np.linspace)(low, high, 37)
     inside = pairs[["bad", "good"]].clip(low, high).to_numpy()
@@ -163,12 +163,14 @@ def _density_chart(pairs: pd.DataFrame, axes: Mapping[str, Any], color: str, dia
     i, j = np.nonzero(counts)
     ends = {"bad": edges[i], "bad_end": edges[i + 1], "good": edges[j], "good_end": edges[j + 1]}
     data = pd.DataFrame(ends | {"contrasts": counts[i, j].astype(int)})
-    shades = alt.Opacity("contrasts:Q", legend=None).scale(type="log", range=[0.1, 1])
-    tooltips = tooltip(data, ["contrasts", "good", "bad"])
-    cells = alt.Chart().mark_rect(color=color)
-    sides = {"x2": alt.X2("bad_end"), "y2": alt.Y2("good_end")}
-    cells = cells.encode(**axes, **sides, opacity=shades, tooltip=tooltips)
-    return drawing.layered(data, diagonal, cells, height=300)
+    scale_of_shades = {"type": "log", "range": [0.1, 1]}
+    encoding = axes | {
+        "x2": {"field": "bad_end"},
+        "y2": {"field": "good_end"},
+        "opacity": field("contrasts", "numbers", legend=None, scale=scale_of_shades),
+        "tooltip": tooltip(data, ["contrasts", "good", "bad"]),
+    }
+    return drawing.layered(data, diagonal, mark("rect", encoding, color=color), height=300)
 
 
 def target_cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -178,8 +180,8 @@ def target_cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     tables = [*map(_cloze_table, data.items)]
     values = pd.concat([table["probability"] for table in tables])
     channels = {
-        "x": alt.X("human cloze:Q", title="human cloze probability"),
-        "y": axis_of("y", "probability", "model's probability", values, False),
+        "x": field("human cloze", "numbers", title="human cloze probability"),
+        "y": axis_of("probability", "model's probability", values, False),
     }
     for i, table in enumerate(tables):
         if table.empty:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from lmdiag.diagnostics import Chart
@@ -24,6 +23,7 @@ from lmdiag.report.charts.drawing import (
 )
 from lmdiag.report.charts.items import scatter, target_cloze
 from lmdiag.report.charts.task_runs import TaskRuns
+from lmdiag.report.charts.vega import Spec, field, mark
 from lmdiag.report.selections import ReportFigures, figures_of_sets
 from lmdiag.results import FigureKey, Results
 from lmdiag.text import visible
@@ -207,16 +207,16 @@ def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         yield Plot(chart.kind, f"cutoffs-{name_part(chart.by)}s", caption, made)
 
 
-def _cutoff_chart(table: pd.DataFrame, title: str | None, **options: Any) -> Any:
+def _cutoff_chart(table: pd.DataFrame, title: str | None, **options: Any) -> Spec:
     """Scores by cut-off of the distribution: of its top, then, right of a line, of its bottom."""
     table = table.assign(**{"cut-off": table["cutoff"]})
     cuts = distinct(table, "cut-off")
-    axis = alt.Axis(labelAngle=0, labelOverlap=True)
-    axis["labelExpr"] = "replace(datum.label, regexp('.* 0?'), '')"
-    x = alt.X("cut-off:O", sort=cuts, title=title, axis=axis)
+    label = "replace(datum.label, regexp('.* 0?'), '')"
+    axis = {"labelAngle": 0, "labelOverlap": True, "labelExpr": label}
+    x = field("cut-off", "ordered", sort=cuts, title=title, axis=axis)
     bottom = next((cut for cut in cuts if cut.startswith("bottom")), cuts[-1])
-    border = alt.Chart(ONE_ROW).mark_rule(color=MUTED)
-    border = border.encode(x=alt.XDatum(bottom, bandPosition=0))
+    at_bottom = {"x": {"datum": bottom, "bandPosition": 0}}
+    border = {"data": ONE_ROW, **mark("rule", at_bottom, color=MUTED)}
     return line_plot(drawn(table), x, border, form="%", **options)
 
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import altair as alt
 import pandas as pd
 
 from lmdiag import diagnostics
@@ -26,6 +25,7 @@ from lmdiag.report.charts.drawing import (
     meanings,
 )
 from lmdiag.report.charts.kinds import drawn, figure_plots
+from lmdiag.report.charts.vega import Spec, field
 from lmdiag.report.selections import ReportFigures, headlines
 from lmdiag.results import Results
 from lmdiag.results.model_labels import distinct_names, model_label
@@ -225,13 +225,13 @@ def _axis(runs: Sequence[Results]) -> Axis:
     return "steps" if all(run.model.training_step is not None for run in runs) else "sizes"
 
 
-def _curves(data: pd.DataFrame, axis: Axis, **options: Any) -> Any:
+def _curves(data: pd.DataFrame, axis: Axis, **options: Any) -> Spec:
     """A line per series over `at`, in one panel."""
     x = _ruler(data, axis)
     return curves(data.sort_values("at", kind="stable"), x, at="at", **options)
 
 
-def _ruler(data: pd.DataFrame, axis: Axis) -> Any:
+def _ruler(data: pd.DataFrame, axis: Axis) -> Spec:
     """The channel of training step, layer or number of parameters (`at`)."""
     places = sorted(distinct(data, "at"))
     if axis == "layers":
@@ -239,16 +239,16 @@ def _ruler(data: pd.DataFrame, axis: Axis) -> Any:
     label = "replace(format(datum.value, '.3~s'), 'G', 'B')"
     # a number of ticks would leave out every other one of the values
     is_few = axis == "steps" or len(places) < _MANY
-    ticks = {"values": places} if is_few else {"tickCount": 3}
-    ruler = alt.Axis(labelExpr=label, labelOverlap="greedy", labelFlush=False, grid=False, **ticks)
-    scale = alt.Scale(type="log", nice=False, padding=8)
+    ticks: Spec = {"values": places} if is_few else {"tickCount": 3}
+    ruler = {"labelExpr": label, "labelOverlap": "greedy", "labelFlush": False, "grid": False}
+    scale = {"type": "log", "nice": False, "padding": 8}
     title = f"{_SHORT[axis]}, log scale"
     if axis == "steps":  # linear up to the first step, so that there is room for step 0
-        scale = alt.Scale(type="symlog", constant=next(filter(None, places)), nice=False)
-    return alt.X("at:Q", title=title, scale=scale, axis=ruler)
+        scale = {"type": "symlog", "constant": next(filter(None, places)), "nice": False}
+    return field("at", "numbers", title=title, scale=scale, axis=ruler | ticks)
 
 
-def _trend_chart(data: pd.DataFrame, axis: Axis, form: str) -> Any:
+def _trend_chart(data: pd.DataFrame, axis: Axis, form: str) -> Spec:
     """Figures against training step, layer or number of parameters (`at`), a panel for each."""
     if "panel" not in data:
         return _curves(data, axis, form=form)

@@ -7,8 +7,6 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from altair.utils import schemapi
-
 from lmdiag.report.charts import MOST_BESIDE
 from lmdiag.report.formats.page import environment, frame
 from lmdiag.report.grid import signs
@@ -27,7 +25,6 @@ class Lead(NamedTuple):
     lines: Sequence[str]
 
 
-@schemapi.debug_mode(False)  # altair would validate each part of each chart
 def render(output: Output, width: float) -> str:
     """Returns the page."""
     shown = [_with_signs_first(section) for section in output.sections if _has_content(section)]
