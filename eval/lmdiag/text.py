@@ -173,12 +173,12 @@ def without_tokens(names: Sequence[str]) -> str:
     """Returns what is said of words without a token of their own, see `words_sharing_tokens`.
 
     >>> without_tokens(["is a", "of the", "is a"])
-    '3 words without a token of their own, which the word before has (is a, of the)'
+    '3 words that begin in a token of the word before (is a, of the)'
     """
-    words = "1 word without a token of its own"
+    words = "1 word that begins"
     if len(names) > 1:
-        words = f"{len(names):,} words without a token of their own"
-    return f"{words}, which the word before has ({first_few([*dict.fromkeys(names)])})"
+        words = f"{len(names):,} words that begin"
+    return f"{words} in a token of the word before ({first_few([*dict.fromkeys(names)])})"
 
 
 def file_name(name: str, identity: str) -> str:

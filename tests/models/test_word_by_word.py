@@ -4,6 +4,7 @@ import time
 from contextlib import nullcontext
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 import torch
 from families import SENTENCE_FAMILIES
@@ -12,8 +13,11 @@ from sentence_texts import SENTENCES, SOME
 from tokenizer_files import sentencepiece, trained_bytes, unigram
 from tokenizers import normalizers
 
+from lmdiag.analysis.fit import fit_surprisals
+from lmdiag.analysis.human import HumanTable
+from lmdiag.analysis.procedures import Procedure, procedure_for
 from lmdiag.models import LoadOptions, load
-from lmdiag.runs.surprisals import shared_warning, word_surprisals
+from lmdiag.runs.surprisals import ask_about_words, shared_warning, word_surprisals
 from lmdiag.types import Sentence, WordSpan
 from models.toys import alone, ask, asked, bert, gpt2
 
@@ -103,22 +107,47 @@ def test_a_text_without_a_token(family_dir):
     assert answer.n_tokens == 0
 
 
-def test_a_token_of_two_words():
-    """`▁is▁a` is one token: "a" has no surprisal, and the sentence has that of all its tokens."""
-    tokenizer = sentencepiece("▁it", "▁is", "▁is▁a", "▁bird", bos=True, split=False)
+def spanning():
+    """A causal model of which `▁is▁a` is one token, and its tokenizer."""
+    pieces = ("▁it", "▁is", "▁is▁a", "b", "▁bird")
+    tokenizer = sentencepiece(*pieces, bos=True, split=False)
     network = gpt2(len(tokenizer), bos_token_id=1)
-    model = asked(network, tokenizer, "causal")
-    text = "it is a bird"
+    return network, tokenizer, asked(network, tokenizer, "causal")
+
+
+@pytest.mark.parametrize(("text", "n_tokens"), [("it is a bird", 1), ("it is ab bird", 2)])
+def test_a_token_of_two_words(text, n_tokens):
+    """`▁is▁a` is one token: "a" has no surprisal, and the sentence has that of all its tokens.
+
+    Neither has "ab", whose other token `b` belongs to "is", too.
+    """
+    network, tokenizer, model = spanning()
     answer = ask(model, Sentence(text), top=0)[0]
     ids = tokenizer(text).input_ids
     by_token = [float(alone(network, ids, n)[id]) for n, id in enumerate(ids[1:])]
     assert answer.log_prob == pytest.approx(sum(by_token), abs=CLOSE)
-    assert [word.shares_token for word in answer.words] == [False, False, True, False]
+    assert answer.words[1].log_prob == pytest.approx(sum(by_token[1:-1]), abs=CLOSE)
+    assert [word.n_tokens for word in answer.words] == [1, n_tokens, 0, 1]
     table = word_surprisals(model, [text])
     assert table["shares_token"].tolist() == ["", "next", "previous", ""]
     assert table["surprisal"].isna().tolist() == [False, False, True, False]
-    assert "(is a)" in shared_warning(table)
+    assert "(is a" in shared_warning(table)
     assert shared_warning(word_surprisals(model, ["it is it"])) is None
+
+
+def test_a_fit_marks_words_that_share_a_token():
+    words = ["it", "is", "a", "bird", "it", "is", "it", "bird", "is"]
+    frame = pd.DataFrame({"position": range(1, 10), "word": words, "rt": range(9, 0, -1)})
+    procedure = procedure_for(frame, None, Procedure(response="rt", formula="rt ~ surprisal"))
+    table = HumanTable(frame, "words", procedure)
+    _, _, model = spanning()
+    [(source, _)] = ask_about_words(model, LoadOptions(), table)
+    fitted = fit_surprisals(table, [source])
+    assert fitted.models[0].left_out == {"surprisal is missing": 1}
+    assert [*fitted.models[0].words["shares_token"]] == ["", "next", *[""] * 6]
+    assert "toy: 1 word that begins in a token of the word before (is a) has" in "".join(
+        fitted.notes
+    )
 
 
 SCRIPTS = (

@@ -54,7 +54,8 @@ class ModelFit:
         warning: what makes the estimates unreliable, or "".
         words: a row per fitted row: its place in the table from 0 (index), surprisal (bits),
             response; residual of the full model in sample and delta of the log density, which are
-            None for mixed models.
+            None for mixed models; and `shares_token`, where a token covers two words: "next" for a
+            word whose surprisal is that of both.
     """
 
     name: str
@@ -284,8 +285,12 @@ def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: st
             published_p = stats.sign_flip(deltas).p
     unit = math.log(2) if how.units == "nats" else 1.0
     bits = source.values[kept] / unit
-    words = {"surprisal": bits, "response": rows[selection.response].to_numpy()}
-    pairs = np.column_stack([*words.values()])
+    response = rows[selection.response].to_numpy()
+    words = {"surprisal": bits, "response": response}
+    words |= {"residual": full.residuals, "delta": deltas}
+    if source.shares_token is not None:
+        words["shares_token"] = source.shares_token[kept]
+    pairs = np.column_stack([bits, response])
     return ModelFit(
         name=f"{source.name}: {label}" if how.predictors[1:] else source.name,
         source=source.name,
@@ -307,7 +312,7 @@ def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: st
         spearman=stats.estimate(pairs, "spearman"),
         left_out=selection.left_out,
         warning=full.warning or baseline.warning,
-        words=DataFrame(words | {"residual": full.residuals, "delta": deltas}, kept),
+        words=DataFrame(words, kept),
     )
 
 

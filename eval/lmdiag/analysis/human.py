@@ -61,6 +61,8 @@ class SurprisalSource(NamedTuple):
         note: what readers should know about them, or "".
         entropy: of the distributions before each word, likewise; None where there are none.
         layer: after which the model answered, of several that were asked; None for one answer.
+        shares_token: of each row, "next" or "previous" for a word that shares a token with that
+            neighbour, or ""; None where no word does.
     """
 
     name: str
@@ -69,6 +71,7 @@ class SurprisalSource(NamedTuple):
     note: str = ""
     entropy: Values | None = None
     layer: int | None = None
+    shares_token: NDArray[np.object_] | None = None
 
 
 class HumanTable:

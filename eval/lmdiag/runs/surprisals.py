@@ -165,7 +165,8 @@ def shared_warning(table: DataFrame) -> str | None:
         first = f"{first} {word}" if sharing == "previous" else word
         if sharing == "previous":
             names.append(first)
-    return f"{without_tokens(names)} have no surprisal; that of the word before is of both"
+    verb = "has" if len(names) == 1 else "have"
+    return f"{without_tokens(names)} {verb} no surprisal; that of the word before is of both"
 
 
 def ask_about_words(
@@ -208,7 +209,10 @@ def ask_about_words(
     options, ineffective = effective(options, info, "sentence")
     warning = control_warning(model, {f"text {name}": text for name, text in texts.items()})
     bos = bos_remark(options, info, "sentence")
-    lines = (*table.gap_notes(), *ineffective, bos, model.warning, warning, shared_warning(words))
+    shared = shared_warning(words)
+    if shared:
+        shared = f"{model_label(info, options)}: {shared}"
+    lines = (*table.gap_notes(), *ineffective, bos, model.warning, warning, shared)
     remarks = "; ".join(filter(None, lines))
     sources = []
     of_layers = words.groupby("layer") if layers else [(None, words)]
@@ -217,7 +221,10 @@ def ask_about_words(
         entropy = values[1] if ENTROPY in columns else None
         asked = replace(options, layer=inner) if layers else options
         name = model_label(info, asked)
-        source = SurprisalSource(name, values[0], "", remarks, entropy, layer)
+        sharing = None
+        if SHARES_TOKEN in table_of:
+            sharing = table_of[SHARES_TOKEN].to_numpy(object)[places[table.word]]
+        source = SurprisalSource(name, values[0], "", remarks, entropy, layer, sharing)
         sources.append((source, asked))
     return sources
 

@@ -9,17 +9,25 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from lmdiag.asking.protocol import Pll
 from lmdiag.models.tokens.encoded_questions import EncodedQuestion, TokenRow
-from lmdiag.models.tokens.spelling import Pieces, Spelling
+from lmdiag.models.tokens.spelling import Pieces, SpelledText, Spelling
 from lmdiag.types import BadInput, Sentence
 
 _WORD = re.compile(r"\S+")
+
+
+class _Part(NamedTuple):
+    """A word of a sentence, or a part of it, in characters; `opens`: it begins the word."""
+
+    start: int
+    end: int
+    opens: bool
 
 
 class TokenSpan(NamedTuple):
@@ -137,23 +145,21 @@ class SentenceEncoder:
         if self.limit is not None and self.limit < self.n_special + 2:
             name = self.spelling.model_id
             raise BadInput(f"model {name} reads {self.limit} tokens at most: too few")
-        parts = []  # the words, cut where regions begin
+        parts = list[_Part]()  # the words, cut where regions begin
         for word in _WORD.finditer(sentence.text):
             inside = [cut for cut in sentence.cuts if word.start() < cut < word.end()]
             bounds = pairwise([word.start(), *inside, word.end()])
-            parts += [(start, end, start == word.start()) for start, end in bounds]
-        ends = [end for _, end, _ in parts]
+            parts += [_Part(start, end, start == word.start()) for start, end in bounds]
         spelled = self.spelling.spell(sentence.text)
-        # A token belongs to the first part that ends after its start; blanks at the end of the
-        # text belong to the last part. Offsets of some tokenizers step back: parts never do.
-        first_parts = (min(bisect_right(ends, start), len(parts) - 1) for start in spelled.starts)
-        owners = list(accumulate(first_parts, max))  # number of the part of each token
+        owners = _owners(spelled, parts)
+        ends = [part.end for part in parts]
         missing = {bisect_right(ends, position) for position in spelled.uncovered}
         missing |= {owners[token] for token in spelled.controls}
         spans = []
-        for number, (start, end, opens) in enumerate(parts):
+        for number, part in enumerate(parts):
             first, last = bisect_left(owners, number), bisect_right(owners, number)
-            spans.append(TokenSpan(start, end, first, last, number not in missing, opens))
+            is_spelled = number not in missing
+            spans.append(TokenSpan(part.start, part.end, first, last, is_spelled, part.opens))
         return EncodedSentence(sentence, spelled.ids, tuple(spans), self)
 
     def windows(self, n_tokens: int) -> list[tuple[int, int, int, int]]:
@@ -202,6 +208,26 @@ class SentenceEncoder:
                 ids = self.opening + inside + self.closing
                 wanted = encoded.ids[token : token + 1]
                 yield TokenRow(ids, (before + token - start - self.lead,), wanted=wanted)
+
+
+def _owners(spelled: SpelledText, parts: Sequence[_Part]) -> list[int]:
+    """Returns of each token the number of the part that it belongs to.
+
+    That is the first part that ends after the token's start; blanks at the end of a text belong to
+    the last part. Offsets of some tokenizers step back: parts never do. Of a word that begins in a
+    token of a word before it, all tokens belong to that word: no sum of them is the word alone.
+    """
+    ends = [part.end for part in parts]
+    owners = list[int]()
+    owner = 0
+    reach = 0  # end of the tokens so far
+    for start, end in spelled.spans:
+        number = min(bisect_right(ends, start), len(parts) - 1)
+        if number > owner and not (parts[number].opens and parts[number].start < reach):
+            owner = number
+        owners.append(owner)
+        reach = max(reach, end)
+    return owners
 
 
 Encoded = EncodedQuestion | EncodedSentence

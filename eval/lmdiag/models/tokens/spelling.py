@@ -55,15 +55,15 @@ class SpelledText(NamedTuple):
 
     Attributes:
         ids: of the tokens.
-        starts: position of each token's first character that is not a blank; for a token of blanks
-            alone, the position after it.
+        spans: start and end of each token, without the blanks before it; of a token of blanks
+            alone, the position after it, twice.
         controls: numbers of the tokens that stand for no text of their own: control tokens and the
             unknown token.
         uncovered: positions of visible characters that no token covers.
     """
 
     ids: Pieces
-    starts: list[int]
+    spans: list[tuple[int, int]]
     controls: list[int]
     uncovered: list[int]
 
@@ -128,16 +128,16 @@ class Spelling:
     def spell(self, text: str) -> SpelledText:
         """Returns a text by itself as tokens, without special ones."""
         encoding = self._backend.encode(text, add_special_tokens=False)
-        starts, missing, covered = [], [], 0
+        spans, missing, covered = [], [], 0
         for left, right in [*encoding.offsets, (len(text), len(text))]:
             if not text[covered:left].isspace():
                 missing += [n for n in range(covered, left) if not _invisible(text[n])]
             covered = max(covered, right)
             while left < right and text[left].isspace():
                 left += 1
-            starts.append(left)
+            spans.append((left, right))
         controls = [number for number, id in enumerate(encoding.ids) if id in self._controls]
-        return SpelledText(tuple(encoding.ids), starts[:-1], controls, missing)
+        return SpelledText(tuple(encoding.ids), spans[:-1], controls, missing)
 
     def around(self, query: Query) -> tuple[Pieces, Pieces]:
         """Returns the pieces left and right of the blank in a sentence, without special tokens."""
