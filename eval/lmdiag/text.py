@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 # Unicode categories of invisible characters: controls, direction marks, surrogates, unassigned.
@@ -209,6 +210,24 @@ def is_decomposed(text: str) -> bool:
     (True, False, False)
     """
     return not unicodedata.is_normalized("NFC", text)
+
+
+def decomposed(text: str) -> tuple[str, list[int]]:
+    """Returns a text in Unicode's form D, and where its characters and its end are in the text.
+
+    A mark that is no character of its own in the text has the position -1.
+
+    >>> decomposed("né") == ("ne\u0301", [0, 1, -1, 2])
+    True
+    """
+    letters = list[str]()
+    places = list[int]()
+    starts = (n for n, mark in enumerate(text) if n == 0 or not unicodedata.combining(mark))
+    for start, end in pairwise([*starts, len(text)]):
+        letter = unicodedata.normalize("NFD", text[start:end])
+        letters.append(letter)
+        places += [start, *[-1] * (len(letter) - 1)]
+    return "".join(letters), [*places, len(text)]
 
 
 def is_composed(text: str) -> bool:

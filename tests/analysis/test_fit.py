@@ -14,6 +14,7 @@ from lmdiag.analysis.fit import fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.analysis.regression import without_terms
+from lmdiag.analysis.selection import Selection
 from lmdiag.report.fits import human_plots
 from lmdiag.types import BadInput
 
@@ -359,6 +360,24 @@ def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path):
     direct = fitted(frame, "a", response="rt")
     assert joined.models[0].name == "model"
     assert joined.models[0].per_word == pytest.approx(direct.models[0].per_word)
+
+
+def test_composed_and_decomposed_letters_are_one_word(tmp_path):
+    """In tables that are joined, rows of readers, full texts, and lengths."""
+    composed = ["le", "caf\u00e9", "na\u00eff"]
+    decomposed = ["le", "cafe\u0301", "nai\u0308f"]
+    frame = pd.DataFrame({"text": 1, "position": [1, 2, 3] * 2, "word": composed + decomposed})
+    frame = frame.assign(reader=[1] * 3 + [2] * 3, full=" ".join(decomposed))
+    frame["rt"] = [3.0, 8, 2, 5, 4, 4]
+    other = frame[:3].assign(word=decomposed, surprisal=[4.0, 2, 5])[["word", "surprisal"]]
+    other.to_csv(tmp_path / "other.csv", index=False)
+    table = read_human(
+        frame, chosen=Procedure(response="rt", formula="rt ~ surprisal + length", sentence="full")
+    )
+    source = read_surprisals(table, str(tmp_path / "other.csv"))
+    assert source.values.tolist() == [4, 2, 5] * 2
+    assert Selection(table, source).values("length").tolist() == [2, 4, 4] * 2
+    assert [*table.running_texts().texts.values()] == [" ".join(decomposed)]
 
 
 def test_a_filter_on_an_earlier_surprisal_takes_the_one_that_was_read(tmp_path):

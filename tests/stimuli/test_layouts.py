@@ -779,6 +779,7 @@ def test_a_column_of_words_says_where_positions_count_from():
     ("text", "word", "expected"),
     [
         ("The cat’s toy.", "cat's", "cat’s"), ("El café negro.", "cafe\u0301", "café"),
+        ("Un cafe\u0301 naïf va.", "naïf", "naïf"), ("ở Viê\u0323t Nam", "Việt", "Viê\u0323t"),
         ("The well-known hen.", "known", "well-known"), ("Das HUHN lief.", "Huhn", "HUHN"),
         ("हिन्दी हिन्द", "हिन्द", "हिन्द"), ("แม่ซื้อข้าวเมื่อวาน", "ข้าว", "ข้าว"),
     ],

@@ -159,6 +159,10 @@ class HumanTable:
             self._texts[column] = values.where(values.notna(), "")
         return self._texts[column]
 
+    def names(self, column: str) -> Series[str]:
+        """Returns the texts of a column for comparisons: with composed letters (é)."""
+        return self.texts(column).str.normalize("NFC")
+
     def missing(self, column: str) -> NDArray[np.bool_]:
         """Returns which values of a column are missing."""
         return np.asarray(self.texts(column).isin(MISSING))
@@ -186,9 +190,9 @@ class HumanTable:
         if bad.size:
             raise BadInput(f"{self.where(bad[0])}: column {how.position} is missing")
         name_texts(self.frame[how.text])  # refuses numbers that are not whole
-        places = DataFrame({"text": _ordered(self.texts(how.text))})
+        places = DataFrame({"text": _ordered(self.names(how.text))})
         if how.sentence:
-            names = self.texts(how.sentence)  # names, or full texts in their order
+            names = self.names(how.sentence)  # names, or full texts in their order
             has_names = self.full_texts is None
             places["sentence"] = _ordered(names) if has_names else factorize(names)[0]
         return places.assign(position=positions)
@@ -229,7 +233,7 @@ class HumanTable:
     def check_words(self) -> None:
         """Refuses a table in which rows of one text and position have different words."""
         column = self.procedure.word
-        words = self.texts(column).to_numpy()
+        words = self.names(column).to_numpy()
         first_rows = self.first_rows[self.word]
         different = np.flatnonzero(words != words[first_rows])
         if different.size:
@@ -459,8 +463,8 @@ def _from_table(table: HumanTable, path: Path) -> SurprisalSource:
     if SURPRISAL not in values or not shared:
         missing = f"a column of {table.name}" if values else f"a column {SURPRISAL!r}"
         raise BadInput(f"{path.name} needs {missing}; it has {', '.join(columns)}")
-    keys = DataFrame({name: table.texts(name) for name in shared})
-    surprisals = DataFrame({name: other.texts(column) for name, column in shared.items()})
+    keys = DataFrame({name: table.names(name) for name in shared})
+    surprisals = DataFrame({name: other.names(column) for name, column in shared.items()})
     for name in shared:
         spellings = [_as_one_number(keys[name]), _as_one_number(surprisals[name])]
         if all(x is not None for x in spellings):

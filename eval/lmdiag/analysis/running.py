@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag.spacing import LONGEST_LOOK, has_space, is_without_space
-from lmdiag.text import shortened
+from lmdiag.text import decomposed, shortened
 
 PlacesOfWords = Sequence[tuple[str, str]]
 """Name of the text and full sentence of each word, in order."""
@@ -119,14 +119,16 @@ def _cuts(places: PlacesOfWords, words: Sequence[str]) -> dict[str, tuple[int, .
     for (name, sentence), own in words_of.items():
         end = 0
         start_of_sentence = length.get(name, 0)
+        letters, places_of_letters = decomposed(sentence)
         for word in own:
-            start = sentence.find(word, end)
-            if start < 0 or sentence[end:start].strip():
+            letters_of_word = unicodedata.normalize("NFD", word)
+            start = letters.find(letters_of_word, end)
+            if start < 0 or letters[end:start].strip() or places_of_letters[start] < 0:
                 return None
             if start == end > 0:
-                cuts.setdefault(name, []).append(start_of_sentence + start)
-            end = start + len(word)
-        if sentence[end:].strip():
+                cuts.setdefault(name, []).append(start_of_sentence + places_of_letters[start])
+            end = start + len(letters_of_word)
+        if letters[end:].strip():
             return None
         length[name] = start_of_sentence + len(sentence) + 1
     return {name: tuple(positions) for name, positions in cuts.items()}
@@ -147,4 +149,5 @@ def apart(words: Iterable[str]) -> list[str]:
 
 def _letters(word: str) -> str:
     """A word without letter case and punctuation; the word itself if it has nothing else."""
+    word = unicodedata.normalize("NFC", word)
     return re.sub(r"\W", "", word.casefold()) or word

@@ -190,7 +190,7 @@ class Selection:
         rows = DataFrame(index=[self.table.where(row) for row in kept.tolist()])
         for name in self._columns:
             if name in self._groups:
-                rows[name] = self.table.texts(name).to_numpy()[kept]
+                rows[name] = self.table.names(name).to_numpy()[kept]
                 continue
             rows[name] = self.values(name)[kept]
             infinite = np.isinf(rows[name])
@@ -224,7 +224,7 @@ class Selection:
     def _computed(self, name: str) -> Values:
         """Length or log frequency of the words; see `COMPUTED`."""
         how = self.table.procedure
-        texts = self.table.texts(how.word)
+        texts = self.table.names(how.word)
         if name in ("length", "len"):
             self.notes[name] = f"{name}: characters of {how.word}"
             lengths: Values = texts.str.len().where(texts != "").to_numpy(float)

@@ -283,8 +283,10 @@ class LanguageModel:
         shared = shared_warning(table)
         self._warn("sentence", control_warning(self.model, named), without, shared)
         words = table["word"]
+        composed = words.str.normalize("NFC")
         for name in columns:
-            table[name] = words.str.len() if name == "length" else log_frequencies(words, language)
+            is_length = name == "length"
+            table[name] = composed.str.len() if is_length else log_frequencies(words, language)
         return table if entropy else table.drop(columns="entropy")
 
     def _warn(self, asks: str, *lines: str | None, level: int = 3) -> LoadOptions:

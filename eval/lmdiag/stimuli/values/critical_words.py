@@ -14,7 +14,7 @@ from typing import Any
 from lmdiag.stimuli.values.kinds import MOST_LABELS
 from lmdiag.stimuli.values.names import is_named, names_critical, names_from_zero
 from lmdiag.tables.table_files import Table
-from lmdiag.text import WITHOUT_SPACES, shortened
+from lmdiag.text import WITHOUT_SPACES, decomposed, is_decomposed, shortened
 from lmdiag.types import BadInput
 
 Span = tuple[int, int]
@@ -48,9 +48,18 @@ def word_spans(text: str, word: str) -> list[Span]:
     >>> word_spans("The cat sat on the catalogue.", "cat"), word_spans("我喜欢猫", "喜欢")
     ([(4, 7)], [(1, 3)])
     """
-    is_composed = unicodedata.is_normalized("NFC", text)
-    word = unicodedata.normalize("NFC" if is_composed else "NFD", word).translate(_APOSTROPHES)
     text = text.translate(_APOSTROPHES)
+    word = unicodedata.normalize("NFC", word).translate(_APOSTROPHES)
+    if is_decomposed(text):
+        letters, places = decomposed(text)
+        found = _spans_as_typed(letters, unicodedata.normalize("NFD", word))
+        spans = [(places[start], places[end]) for start, end in found]
+        return [span for span in spans if -1 not in span]
+    return _spans_as_typed(text, word)
+
+
+def _spans_as_typed(text: str, word: str) -> list[Span]:
+    """Returns where the characters of a word stand in a text; see `word_spans`."""
     spans = [*_found(text, word)]
     if not spans and len(text.lower()) == len(text):
         spans = [*_found(text.lower(), word.lower())]
