@@ -354,6 +354,9 @@ def test_words_apart_from_their_punctuation_are_read_as_typed_from_full_texts():
     table = pd.DataFrame(APART | {"rt": 1.0, "typed": "She didn't run."})
     human = read_human(table, chosen=Procedure(**how))
     assert human.running_texts().texts == {"a": "She did n't run ."}
+    named = read_human(table.drop(columns="typed").assign(part="main"), chosen=Procedure(**how))
+    named.frame.loc[1, "part"] = "the main clause"
+    assert named.gap_notes()[0].endswith("--sentence COLUMN")
     assert human.gap_notes() == [
         'warning: words typed without a blank before them: 2, as "n\'t", and models read one '
         "there: give the full texts by --sentence typed"
@@ -465,6 +468,8 @@ PROPOSED = {
                             "bark.,The dog barks.,1\n", "--wide sentence_a sentence_b"),
     "words at a gap": ("item,sentence,near,far\n1,The ___ ran off.,dog,sea\n",
                        "--wide near far"),
+    "words at a gap without blanks": (
+        "id,sentence,x,y\n1,他在市场_了。,跑,飞\n2,她在学校_了。,哭,走\n", "--wide x y --gap _"),
     "words at a gap in a context": ("id,context,near,far\n1,The ___ ran off.,dog,sea\n",
                                     "--columns sentence=context --wide near far"),
     "targets of one context": ("context,target_a,target_b\nIt is,so,no\n",
@@ -510,7 +515,18 @@ NOT_STIMULI = {
         "now.,no\n", "one text in all rows (context)"),
     "notes of any kind": (
         "Satz,Notiz\nDie Henne sass hier.,We made this one up.\nEin Hund lief fort.,It is old.\n",
-        "--columns sentence=Satz is not enough: Notiz would not be read"),
+        "--columns sentence=Satz reads one of them; where the second follows the first"),
+    "texts in one language": (
+        "Intro_English,Text_English\nIt was late now.,The hen sat here.\nIt had rained all "
+        "day.,A dog ran off fast.\n",
+        "--columns context=Intro_English target=Text_English"),
+    "parts of two texts": (
+        "rc,nprc,ending\nthat he likes it,that no man likes,ran\nthat she saw it,that no cook "
+        "saw,sat\n",
+        "rc, nprc are parts of sentences"),
+    "one column of numbers": (
+        "vp,wort,Lesezeit\n1,hen,310\n1,dog,415\n2,hen,290\n2,dog,377\n",
+        "with --response Lesezeit --item COLUMN"),
 }  # fmt: skip
 """What rows are of which no options make stimuli -> the file, what is said of it."""
 
@@ -703,6 +719,7 @@ def test_a_target_and_a_critical_word_that_are_not_read_are_named():
     (warning,) = design_of(stimuli.load(texts | {"Crit Word": ["ran", "sang"]})).warnings
     assert "Crit Word has the critical word of each sentence: --critical 'Crit W" in warning
     (warning,) = design_of(stimuli.load(texts | {"Crit Word": ["ran", "sat"]})).warnings
+    assert not design_of(stimuli.load(texts | {"Crit Word": ["run", "sing"]})).warnings
     missing = "not in 1 of 2 sentences (row 2): 'sat' is not in the sentence"
     assert warning.startswith(f"Crit Word seems to have critical words, but {missing}")
     assert stimuli.load(rows.columns() | {"target": ["ran", "sang"]}, critical="target").notes == (

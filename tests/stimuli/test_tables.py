@@ -321,6 +321,17 @@ ODD = {
         "conditions: none; covariate: block; not a condition: cond", [
             "cond has other levels at each level of block (x: x1, x2; y: y1, y2): choose one by "
             "--filter block=x"]),
+    "sets of levels": (
+        "item,kind,sentence\n" + "".join(f"{i},{k},{i} {k}.\n" for i in range(1, 7)
+        for k in (("x1", "x2"), ("y1", "y2"))[i % 2]), "conditions: none; not a condition: kind", [
+            "kind has other levels in other items (x1, x2; y1, y2): choose some by --filter "
+            "kind=x1,x2"]),
+    "words called as participants": (
+        DESIGN.assign(vp=[f"eat {i // 4}" for i in range(96)]).to_csv(index=False),
+        "covariate: frequency, vp", []),
+    "words of items": (
+        DESIGN.assign(noun=[f"key {1 + i // 4}" for i in range(96)])
+        .rename(columns={"item": "story"}).to_csv(index=False), "24 items; conditions: gram", []),
     "verb": (DESIGN.assign(verb=[f"v{i % 7}" for i in range(96)]).to_csv(index=False),
              f"{FULL}; not used (7 levels, more than 6: give --conditions or --split): verb", []),
     "number of the attractor": (DESIGN.assign(n=[1, 2] * 48).to_csv(index=False),

@@ -293,8 +293,10 @@ class HumanTable:
             if values.n_filled == len(self.frame) and values.kind() == "text":
                 with suppress(BadInput):
                     how = replace(self.procedure, sentence=name)
-                    HumanTable(self.frame, self.name, how).running_texts()
-                    return name
+                    table = HumanTable(self.frame, self.name, how)
+                    table.running_texts()
+                    if table.full_texts is not None:
+                        return name
         return ""
 
     def running_texts(self) -> RunningTexts:
@@ -312,8 +314,11 @@ class HumanTable:
         words = self.texts(how.word)
         for row, word in enumerate(words):
             if word.split() != [word]:
-                what = f"{shortened(word, 60)!r} contains a blank" if word.strip() else "is empty"
-                raise BadInput(f"{self.where(row)}: column {how.word} {what}; a row is one word")
+                what = f"{shortened(word, 60)!r} contains a blank; a row is one word"
+                if not word.strip():
+                    remedy = shlex.quote(f"{how.word}!=")
+                    what = f"is empty; write the word, or give --filter {remedy}"
+                raise BadInput(f"{self.where(row)}: column {how.word} {what}")
         self.check_words()
         rows = self.first_rows
         names = self.texts(how.text)[rows].tolist()

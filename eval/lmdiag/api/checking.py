@@ -15,7 +15,7 @@ from lmdiag import stimuli
 from lmdiag.options import taken, with_fields
 from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.dataset import find
-from lmdiag.stimuli.proposing.proposals import UnknownLayout, readings_with_contexts
+from lmdiag.stimuli.proposing.proposals import UnknownLayout, own_names, readings_with_contexts
 from lmdiag.stimuli.values.critical_words import column_and_start
 from lmdiag.stimuli.values.layouts import as_typed
 from lmdiag.stimuli.values.names import is_named
@@ -432,7 +432,7 @@ def _of_unknown(
         what = f"{', '.join(named)} cannot be items or conditions here: {other.text()}"
         raise BadInput(f"{found.file}: {what}; leave out --item and --conditions")
     if other is None:
-        of_readers = responses_beside_texts(unknown.table.columns)
+        of_readers = responses_beside_texts(own_names(unknown.table.columns))
         readings = [_with_own_items(found, reading, table) for reading in unknown.readings]
         proposals = (_proposal(found, reading, unknown.notes) for reading in readings)
         return replace(

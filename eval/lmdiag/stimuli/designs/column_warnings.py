@@ -44,12 +44,19 @@ def warnings_of(uses: Uses, places: Places | None = None) -> list[str]:
     if uses.levels:
         lines += [*filter(None, [_split_of_labels(uses)])]
         lines += [_nested(uses, name) or _dropped(uses, name) for name in uses.dropped]
+        many = [name for name in uses.candidates if _has_many(uses, name)]
+        lines += filter(None, (_nested(uses, name) for name in many))
     for name, levels in uses.levels.items():
         if split := split_of(levels, uses.rows.columns):
             remedy = f"--split {quote(f'{name}={split}')} gives their effects and interaction"
             lines.append(f"{name} has {len(levels)} levels of several parts: {remedy}")
         lines += filter(None, [_between_items(uses, name)])
     return [*lines, *_fillers(uses), *_repeated_trials(uses)]
+
+
+def _has_many(uses: Uses, name: str) -> bool:
+    """Whether a column has too many levels for a condition, and is not one that the user names."""
+    return len(uses.candidates[name].kept) > MOST_LABELS and name not in uses.levels
 
 
 def _split_of_labels(uses: Uses) -> str:
@@ -205,9 +212,31 @@ def _dropped(uses: Uses, name: str) -> str:
     n_complete = int((n_levels == len(values.levels)).sum())
     has = f"{n_complete} of {len(n_levels)} items have all of its levels"
     has += f" (rows: {shortened(of, 200)})"
+    apart = _sets_of_levels(uses, name)
+    if len(apart) > 1:
+        sets = "; ".join(", ".join(levels) for levels in apart)
+        kept = quote(f"{name}={','.join(apart[0])}")
+        return f"{name} has other levels in other items ({sets}): choose some by --filter {kept}"
     # by items that lack levels, no effect is tested
     remedy = "correct it, or name it by --conditions" if n_complete else "correct it if it is one"
     return f"{name} is not taken for a condition: {has}; {remedy}"
+
+
+def _sets_of_levels(uses: Uses, name: str) -> list[tuple[str, ...]]:
+    """The levels that items have together, if most items have all of a set; [] if not so.
+
+    Levels of items that have no other one, as fillers, are left out.
+    """
+    column = uses.candidates[name]
+    of_items = [frozenset(np.flatnonzero(row).tolist()) for row in column.presence]
+    of_items = [levels for levels in of_items if len(levels) > 1]
+    found: list[frozenset[int]] = []
+    for levels in {*of_items}:
+        joined = levels.union(*(x for x in found if x & levels))
+        found = [*(x for x in found if not x & levels), joined]
+    n_complete = sum(levels in found for levels in of_items)
+    is_full = 2 * n_complete > len(of_items) >= 2 * len(found)
+    return sorted(map(column.texts, found)) if is_full else []
 
 
 def _fillers(uses: Uses) -> Iterator[str]:
@@ -254,7 +283,7 @@ def _nested(uses: Uses, name: str) -> str:
         is_full = all(
             len(of) > 1 and (of[:, of.any(axis=0)].all(axis=1)).mean() >= 0.5 for of in rows
         )
-        if is_full and len({*parts.values()}) == n:
+        if is_full and len({*parts.values()}) > 1:
             levels = "; ".join(f"{level}: {', '.join(part)}" for level, part in parts.items())
             has = f"{name} has other levels at each level of {block} ({levels})"
             return f"{has}: choose one by --filter {quote(f'{block}={next(iter(parts))}')}"
@@ -283,7 +312,7 @@ def _repeated_trials(uses: Uses) -> Iterator[str]:
 
     Such rows may be measures or regions of one trial.
     """
-    if not uses.reader:
+    if not uses.reader or uses.reader in uses.levels:
         return
     trials = combined(uses.rows.items.codes, uses.rows.columns[uses.reader].codes)
     n_levels = {x: n_distinct_by(trials, uses.rows.columns[x].codes) for x in uses.levels}

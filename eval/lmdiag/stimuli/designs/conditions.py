@@ -246,6 +246,8 @@ class _Finder:
         plain = folded(name)
         is_few = len(values.levels) <= MOST_LABELS
         is_reader = is_named(name, "reader") or name == self.reader
+        # several people read an item: what follows from it is about its texts
+        is_reader = is_reader and not (self.has_texts and is_known_from(values.codes, [self.items]))
         if is_reader and not (is_few and (self.has_texts or name != self.reader)):
             return "reader"
         if _MEASURES.get(name) in self.columns:

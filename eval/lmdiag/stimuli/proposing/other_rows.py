@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from lmdiag.stimuli.proposing.response_columns import response_columns
 from lmdiag.stimuli.proposing.word_rows import may_be_response, word_rows
 from lmdiag.stimuli.values.kinds import MOST_LABELS
-from lmdiag.stimuli.values.layouts import TableLayout, as_typed, named_options
+from lmdiag.stimuli.values.layouts import TableLayout, as_typed, named_options, names_rows
 from lmdiag.stimuli.values.names import is_named, is_outcome, named
 from lmdiag.text import folded
 from lmdiag.types import TableOptions
@@ -128,6 +128,7 @@ def _pieces(layout: TableLayout) -> OtherRows | None:
 def _word_list(layout: TableLayout) -> OtherRows | None:
     """A row per word with its norms, as frequency: nothing that is read to a model."""
     words = [x for x in layout.of_kind("word", "label") if len(layout.values[x].levels) > 1]
+    words = [x for x in words if layout.values[x].have_letters]
     others = {layout.kinds[name] for name in layout.values} - {"word", "label", "empty"}
     items = layout.values[layout.item] if layout.item else None
     has_items = items is not None and 2 * len(items.levels) <= items.n_filled
@@ -154,14 +155,16 @@ def _numbers(layout: TableLayout) -> OtherRows | None:
 
 def _unnamed_numbers(layout: TableLayout) -> OtherRows | None:
     """Numbers in a table without texts, of which the item or the response has no known name."""
-    measures = _measures(layout, [layout.item])
+    measures = [x for x in _measures(layout, [layout.item]) if not names_rows(x)]
     numbers = [x for x in layout.of_kind("number") if x != layout.item]
     has_texts = layout.of_kind("text") or layout.numbered_words()
     if has_texts or not (measures or (layout.item and numbers)):
         return None
     columns = {"item": layout.item} if layout.item else {}
     columns |= {"response": measures[0]} if measures and is_outcome(measures[0]) else {}
-    return OtherRows("analyse", "responses in numbers", columns)
+    columns |= {"response": measures[0]} if len(measures) == 1 else {}
+    what = "responses in numbers" if columns else "numbers, which may be responses"
+    return OtherRows("analyse", what, columns)
 
 
 def responses_beside_texts(columns: Mapping[str, Sequence[Any]]) -> OtherRows | None:
@@ -171,7 +174,7 @@ def responses_beside_texts(columns: Mapping[str, Sequence[Any]]) -> OtherRows | 
     it differs between rows with the same texts.
     """
     layout = TableLayout(columns)
-    texts = layout.of_kind("text", "question")
+    texts = [x for x in layout.of_kind("text", "question") if len(layout.values[x].levels) > 1]
     readers = [layout.values[name] for name in layout.participants]
     has_readers = any(values.are_groups for values in readers)
     item = layout.item if layout.item and layout.values[layout.item].are_groups else ""

@@ -58,7 +58,7 @@ class UnknownLayout(BadInput):
     """
 
     def __init__(self, table: Table) -> None:
-        columns = _own_names(table.columns)
+        columns = own_names(table.columns)
         self._layout = TextColumns(columns)
         self.table = table
         self.columns = [*filter(None, columns)]
@@ -164,8 +164,8 @@ def readings_with_contexts(
             yield Reading(options, read(options))
 
 
-def _own_names(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Columns by the names that they have in the file; see `name_columns`."""
+def own_names(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Returns columns by the names that they have in the file; see `name_columns`."""
     own = {name: name.removesuffix(DATA_SUFFIX) for name in columns}
     return {name if own[name] in columns else own[name]: x for name, x in columns.items()}
 

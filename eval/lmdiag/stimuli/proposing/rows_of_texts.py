@@ -15,7 +15,7 @@ from lmdiag.stimuli.proposing.shapes import (
     named_alternatives,
 )
 from lmdiag.stimuli.proposing.text_columns import TextColumns
-from lmdiag.stimuli.values.kinds import RELATED
+from lmdiag.stimuli.values.kinds import RELATED, Distinct
 from lmdiag.stimuli.values.layouts import as_typed
 from lmdiag.stimuli.values.marks import ends_open
 from lmdiag.stimuli.values.names import are_judged
@@ -62,7 +62,7 @@ def _compared_texts(layout: TextColumns) -> OtherRows | None:
     levels = {folded(x) for v in layout.values.values() for x in v.levels[:3]}
     is_named = any(_SIMILARITIES(folded(x)) for x in layout.values if x not in texts)
     is_named |= any(
-        folded(name) in ("score", "gold", "goldscore", "label") and values.are_amounts
+        folded(name) in ("score", "gold", "goldscore", "label", "sim") and values.are_amounts
         for name, values in layout.values.items()
     )
     plain = {*map(folded, texts)}
@@ -71,8 +71,8 @@ def _compared_texts(layout: TextColumns) -> OtherRows | None:
     if is_compared and not is_pair and not labels_of_each(layout, texts):
         what = f"two texts that are compared ({both}), not two conditions of one item"
         return OtherRows("", what, remedy=one)
-    has_language = any(_parts_of(name) & _LANGUAGES for name in texts)
-    if has_language and layout.shared_words(*texts) < RELATED and not layout.contexts:
+    first, second = (_parts_of(name) & _LANGUAGES for name in texts)
+    if first != second and layout.shared_words(*texts) < RELATED and not layout.contexts:
         return OtherRows("", f"a text and its translation ({both})", remedy=one)
     return None
 
@@ -125,6 +125,15 @@ def _shapes(layout: TextColumns) -> Iterator[tuple[str, str]]:
     if len(texts) > 1 and (labels := labels_of_each(layout, texts)):
         both = f"texts in a row ({', '.join(texts)}), each with a label ({', '.join(labels)})"
         yield f"{len(texts)} {both}", "write a row for each text and its label"
+    values = [layout.values[name] for name in texts]
+    if len(texts) > 1 and all(x.are_fragments and _begin_small(x) for x in values):
+        yield f"{', '.join(texts)} are parts of sentences", "write whole sentences into a column"
+    if len(texts) == 2 and not (layout.pair or layout.are_related(*texts)):
+        first, second = map(shlex.quote, texts)
+        remedy = f"{_reads(texts[:1])} reads one of them; where the second follows the first, "
+        remedy += f"--columns context={first} target={second}, or context={first} "
+        remedy += f"sentence={second} with --critical COLUMN for one word of it"
+        yield f"two texts in a row ({' and '.join(texts)})", remedy
     if layout.gapped:
         remedy = "give the word that is scored there in a column target"
         yield f"texts with a gap ({layout.gapped}), and no word that belongs there", remedy
@@ -132,6 +141,11 @@ def _shapes(layout: TextColumns) -> Iterator[tuple[str, str]]:
         column = shlex.quote(texts[0])
         remedy = f"remove it, or --columns context={column} target=COLUMN names words after it"
         yield f"texts that end in an ellipsis ({texts[0]})", remedy
+
+
+def _begin_small(values: Distinct) -> bool:
+    """Whether most texts begin with a small letter."""
+    return values.share_capital is not None and values.share_capital < 0.5
 
 
 def _reads(texts: Collection[str]) -> str:

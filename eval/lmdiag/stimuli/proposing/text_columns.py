@@ -158,7 +158,8 @@ class TextColumns(TableLayout):
         there are, since contexts have other words.
         """
         if not named("reader", self.values):
-            names = [name for name in names if not self.are_answers(name)]
+            no_answers = [name for name in names if not self.are_answers(name)]
+            names = no_answers or [x for x in names if self.values[x].share_ended > 0.5]
         names = _without_parts({name: self.texts(name, SAMPLE) for name in names})
         no_contexts = [name for name in names if name not in self.contexts]
         sentences = [name for name in no_contexts if names_sentences(name)]

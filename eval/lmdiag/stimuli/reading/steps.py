@@ -114,6 +114,8 @@ def _with_item(table: Table) -> Table:
         margin = 0.0 if is_named(name, "item") else _MARGIN
         if within >= RELATED and within > across + margin and name != "condition":
             likely.append(name)
+    if len(likely) > 1:  # a word of its text does not name an item
+        likely = [x for x in likely if not _stand_in(columns[x], rows)]
     names = named("item", likely) or likely
     names = [x for x in names if x == names[0] or not _are_alike(columns[x], columns[names[0]])]
     if not names or (len(names) > 1 and not is_named(names[0], "item")):
@@ -121,6 +123,14 @@ def _with_item(table: Table) -> Table:
     column = names[0].removesuffix(DATA_SUFFIX)
     note = f"columns: {column} as item, since its rows have related texts"
     return table.having({"item": table.columns[names[0]]}, note)
+
+
+def _stand_in(values: Distinct, texts: Sequence[str]) -> bool:
+    """Whether most words of a column stand in the texts of their rows."""
+    pairs = [*zip(values.codes.tolist(), texts, strict=True)]
+    first = dict(reversed(pairs))  # of each value, its first text
+    n_inside = sum(values.levels[code] in first[code] for code in first if code >= 0)
+    return not values.is_number and 2 * n_inside > len(values.levels)
 
 
 def _with_texts_once(table: Table) -> Table:

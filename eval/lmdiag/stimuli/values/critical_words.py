@@ -470,7 +470,7 @@ def critical_lines(
             if first is None and column.may_count_from_zero:
                 both = "may count from 0 or from 1"
                 yield f"positions of {column.name} {both}: {column.readings()}"
-        elif column.is_position or column.has_parts:
+        elif 2 * len(problems) <= len(rows) and (column.is_position or column.has_parts):
             problem = next(iter(problems.values()))
             n = f"{len(problems)} of {len(rows)} sentences ({shown_rows([*problems])})"
             yield f"{column.name} seems to have critical words, but not in {n}: {problem}"

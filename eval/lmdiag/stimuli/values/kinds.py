@@ -49,7 +49,9 @@ _LETTER = re.compile(r"[^\W\d_]").search
 _DIGIT = re.compile(r"\d").search
 _GAPS = re.compile(GAP, re.IGNORECASE).findall
 _UNDERSCORES = re.compile(SINGLE_GAP).findall
-_JOINED_PARTS = re.compile(r"[^\W_]_[^\W_]").search  # filler_1, a name in an experiment
+_JOINED_PARTS = re.compile(
+    rf"[^\W_{WITHOUT_SPACES}]_[^\W_{WITHOUT_SPACES}]"
+).search  # filler_1, a name in an experiment
 _LIST = re.compile(r"\[\s*([\d\"'\[{].*)?\]|\{\s*[\"'].*\}", re.DOTALL).fullmatch
 _PART_NUMBER = re.compile(r"[1-9]\d?\.[1-9]").fullmatch  # a name, as of a section
 _AMOUNT = re.compile(rf"\s*[-+]?[\d.,]+\s+[^\s{WITHOUT_SPACES}]+\s*").fullmatch

@@ -2,6 +2,8 @@
 
 import re
 
+from lmdiag.text import WITHOUT_SPACES
+
 GAP = (
     r"_{3,}|(?<!\w)__(?!\w)|\[(?:BLANK|MASK)\]|<(?:blank|mask|extra_id_0)>|\{\}|(?-i:\bX{4,}\b)"
     r"|(?-i:\$[A-Z][A-Z_]{2,}\b)"
@@ -16,8 +18,10 @@ MARKUP = (
 """HTML's tags and characters by name, LaTeX's commands, and marks of where texts begin and end, as
 <eos>, without regard to letter case. Words that are called <unk> are not markup."""
 
-SINGLE_GAP = r"(?<!\w)_(?!\w)"
-"""One underscore by itself, which marks the place of a word where every text has it once."""
+_LETTER = rf"[^\W{WITHOUT_SPACES}]"
+SINGLE_GAP = rf"(?<!{_LETTER})_(?!{_LETTER})"
+"""One underscore by itself, which marks the place of a word where every text has it once. It may
+touch characters of scripts without blanks."""
 
 _CLOSING = "\"'”’»)"
 _END_MARKS = ".!?。！？।॥۔؟።፧։།။៕"
