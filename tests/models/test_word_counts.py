@@ -7,12 +7,13 @@ import math
 import random
 import re
 import zlib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from ngram_training import arpa_text
 from pandas import DataFrame, read_csv
-from wordfreq import word_frequency
+from wordfreq import tokenize, word_frequency
 
 import lmdiag
 from lmdiag.cli import main
@@ -120,6 +121,30 @@ def test_a_sentence_is_words_without_their_punctuation(frequency):
     assert answered.log_prob == pytest.approx(sum(map(math.log, expected)))
     assert [span.n_tokens for span in answered.words] == [1, 1, 0, 1]
     assert answered.entropies[2] is None
+
+
+@pytest.mark.parametrize(
+    ("language", "package", "word", "phrase", "unknown"),
+    [
+        ("zh", "jieba", "谢谢", "我喜欢苹果", "qzxv"),
+        ("ja", "MeCab", "コマドリ", "大阪で食べる", "ゑゑ"),
+        ("ko", "MeCab", "사과", "새가", "뷁"),
+    ],
+)
+def test_languages_without_spaces_are_divided_by_wordfreq(language, package, word, phrase, unknown):
+    remedy = f"wordfreq needs {package} for language {language}: `pip install 'wordfreq[cjk]'`"
+    if find_spec(package) is None:
+        with pytest.raises(BadInput) as caught:
+            load(f"frequency:{language}")
+        assert str(caught.value) == remedy
+        pytest.skip(f"{package} is not installed: pip install 'wordfreq[cjk]' (200 MB)")
+    scores = answer(load(f"frequency:{language}"), Question(Query(""), (word, phrase, unknown)))
+    parts = tokenize(phrase, language)
+    assert len(parts) > 1
+    expected = [math.log(word_frequency(text, language)) for text in (word, *parts)]
+    assert scores.words[word].log_prob == pytest.approx(expected[0], abs=1e-12)
+    assert scores.words[phrase].log_prob == pytest.approx(math.fsum(expected[1:]), abs=1e-12)
+    assert scores.words[unknown].log_prob == pytest.approx(math.log(1e-9))
 
 
 def test_languages_that_wordfreq_cannot_read_are_refused():

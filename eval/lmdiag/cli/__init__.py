@@ -297,6 +297,7 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArgument
     """Returns the function to call and its arguments: that of a command, or one for `--help`."""
     if not argv:
         raise BadInput(f"which command? choose from {', '.join(COMMANDS)}; see `lmdiag --help`")
+    is_help = not {"--help", "-h"}.isdisjoint(argv)
     argv, help_group = _without_help_group(argv)
     app = App(
         name="lmdiag",
@@ -313,7 +314,8 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArgument
             command = getattr(import_module(f"lmdiag.cli.{module}"), f"{name}_command")
             typed = TypedCommand(name=name, help=text, default_command=command)
             app.command(typed)
-            typed.show_group(help_group)
+            if is_help:
+                typed.show_group(help_group)
         else:
             app.command(target, name=name, help=text)
     function, arguments, _ = app.parse_args(argv, exit_on_error=False, print_error=False)

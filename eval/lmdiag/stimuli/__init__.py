@@ -25,8 +25,8 @@ from lmdiag import diagnostics
 from lmdiag.files.writing import write_atomically
 from lmdiag.options import RowKeywords, RowOptions, check_names, taken, with_fields
 from lmdiag.stimuli.dataset import VERBS, find, read_file
+from lmdiag.stimuli.extended_sets import EXTENDED_SETS, TEXT, extended_rows
 from lmdiag.stimuli.proposing.proposals import UnknownLayout, check_layout
-from lmdiag.stimuli.published_formats import EXTENDED_SETS, TEXT, extended_rows, suite_rows
 from lmdiag.stimuli.reading.conversion import checked
 from lmdiag.stimuli.reading.steps import read_items
 from lmdiag.stimuli.responses import are_responses, response_rows
@@ -152,7 +152,7 @@ def load(
         source = MEMORY
         task = task or MEMORY
         commit = None
-        table = suite_rows(data, MEMORY, task) if is_suite(data) else read_memory(data)
+        table = _memory_rows(data, task)
         responses = responses or are_responses(table, options)
     if task in EXTENDED_SETS and {*table.columns} == {TEXT}:
         table = extended_rows(table, task)
@@ -170,6 +170,15 @@ def load(
         return read(AS_IT_IS)
     except UnknownLayout as unknown:
         raise unknown.tried(read) from None
+
+
+def _memory_rows(data: Any, task: str) -> Table:
+    """The rows of data in memory: of a test suite, or of a table."""
+    if not is_suite(data):
+        return read_memory(data)
+    from lmdiag.stimuli.syntaxgym import suite_rows
+
+    return suite_rows(data, MEMORY, task)
 
 
 def _stimuli(

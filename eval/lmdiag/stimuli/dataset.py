@@ -39,7 +39,7 @@ from lmdiag.files.reading import (
     user_path,
 )
 from lmdiag.files.writing import take_lock
-from lmdiag.stimuli.published_formats import EXTENDED_SETS, TEXT, extended_task, suite_rows
+from lmdiag.stimuli.extended_sets import EXTENDED_SETS, TEXT, extended_task
 from lmdiag.stimuli.reading.forms import SHORT_NAMES, form_of, in_form
 from lmdiag.tables.table_files import TABLE_SUFFIXES, Table, read_table, row_index
 from lmdiag.tables.text_tables import is_text_table
@@ -73,6 +73,8 @@ def read_file(path: Path, sheet: str = "", *, raw: bool = False) -> Table:
         remedy = f"give a directory or a file ending in {', '.join(_SUFFIXES)}; save others as csv"
         raise BadInput(f"{path} cannot be read as data: {remedy}")
     if suffix == ".json" and not json_layout(path):
+        from lmdiag.stimuli.syntaxgym import suite_rows
+
         return suite_rows(read_json(path), str(path), path.stem)
     if suffix == _TEXT and (extended_task(path.name) or not is_text_table(path)):
         lines = read_text(path).removesuffix("\n").split("\n")

@@ -1,9 +1,6 @@
-"""Items in formats that others publish, as rows: test suites and the extended sets.
+"""The extended sets of Shivagunde et al. (2023) as rows.
 
-Test suites are SyntaxGym's JSON (Gauthier et al. 2020, and the suites of Hu et al. 2020): their
-sentences as rows, with regions and formulas.
-
-A file of an extended set of Shivagunde et al. (2023) has one sentence per line, with a comma at its
+A file of an extended set has one sentence per line, with a comma at its
 end; the last word is the target. The two sentences of a pair follow each other: affirmative and
 negated, or the two orders of two roles. As these sets have no columns but the sentences, their name
 decides what they are.
@@ -12,19 +9,15 @@ decides what they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
-
-from lmdiag.stimuli.reading.forms import joined
 from lmdiag.tables.table_files import Table, row_index
-from lmdiag.text import ValidationProblem, first_problem
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.measures.formulas import Formula
+    pass
 
 EXTENDED_SETS: Mapping[str, str] = {
     "neg1500_gen": "NEG-1500-SIMP-GEN",
@@ -45,134 +38,6 @@ _TAKES_AN = re.compile(
 )
 # what to call it in messages, the text before its last word, and that word
 _Sentence = tuple[str, str, str]
-
-
-# ---- test suites ---------------------------------------------------------------------------------
-
-
-class _Region(BaseModel):
-    region_number: StrictInt
-    content: StrictStr
-
-
-class _Condition(BaseModel):
-    condition_name: Annotated[StrictStr, Field(min_length=1)]
-    regions: list[_Region] = Field(min_length=1)
-
-
-class _Item(BaseModel):
-    item_number: StrictInt
-    conditions: list[_Condition] = Field(min_length=1)
-
-
-class _Prediction(BaseModel):
-    type: Literal["formula"] = "formula"
-    formula: StrictStr
-
-
-class _Meta(BaseModel):
-    name: StrictStr | None = None
-    metric: Literal["sum", "", None] = None
-
-
-class _Suite(BaseModel):
-    meta: _Meta | None = None
-    region_meta: dict[str, StrictStr] | None = None
-    predictions: list[_Prediction] = Field(min_length=1)
-    items: list[_Item] = Field(min_length=1)
-
-
-def suite_rows(value: Any, name: str, stem: str) -> Table:
-    """Returns a row for each item and condition of a suite in a file of this name.
-
-    `stem` is the name of the suite where `meta` has none. A suite that breaks a rule is a
-    `BadInput`, which names file, item, condition and field.
-    """
-    from lmdiag.measures.formulas import FormulaError, parse_formula
-
-    if not isinstance(value, Mapping) or "items" not in value:
-        rule = "one has `items` and `predictions` as SyntaxGym's have; save other rows as a list"
-        raise BadInput(f"{name} is not a test suite: {rule} of objects or as JSON lines (.jsonl)")
-    try:
-        suite = _Suite.model_validate(value)
-    except ValidationError as error:
-        raise BadInput(f"{name}{_text_of(first_problem(error))}") from None
-    title = (suite.meta and suite.meta.name) or stem
-    formulas = []
-    for number, prediction in enumerate(suite.predictions, start=1):
-        try:
-            formulas.append(parse_formula(prediction.formula))
-        except FormulaError as error:
-            place = f"{name}, prediction {number}: formula {prediction.formula!r}"
-            raise BadInput(f"{place}: {error}") from None
-    _check_items(suite.items, formulas, name)
-    rows: dict[str, dict[str, Any]] = {}  # what to call it in messages -> row
-    for item in suite.items:
-        for condition in item.conditions:
-            place = f"{name}, item {item.item_number}, condition {condition.condition_name}"
-            regions = [(region.region_number, region.content) for region in condition.regions]
-            sentence, spans = joined(regions, suite.region_meta or {}, place)
-            rows[place] = {
-                "id": f"{title}/{item.item_number}/{condition.condition_name}",
-                "item": f"{title}/{item.item_number}",
-                "condition": condition.condition_name,
-                "sentence": sentence,
-                "suite": title,
-                "regions": spans,
-                "formulas": [formula.text for formula in formulas],
-            }
-    return Table.of_rows(name, [*rows.values()], row_index([*rows]), form="suites")
-
-
-def _text_of(problem: ValidationProblem) -> str:
-    """The problem of a suite, as ", item 2, condition 1: condition_name must be ..."."""
-    place = ""
-    field = ""
-    for part in problem.location:
-        if isinstance(part, int):
-            place = f"{place}, {field.removesuffix('s')} {part + 1}"
-            field = ""
-        else:
-            field = f"{field}.{part}" if field else part
-    given = "" if problem.given[0] in "{[" else f", not {problem.given}"
-    message = problem.message.replace("input should", "must") + given
-    plain = {"missing": "is missing", "too_short": "is empty", "model_type": "must be an object"}
-    return f"{place}: {field} {plain.get(problem.kind, message)}"
-
-
-def _check_items(items: Sequence[_Item], formulas: Sequence[Formula], name: str) -> None:
-    """Checks what spans several fields: numbers, names, and what the formulas read."""
-    names = {condition.condition_name for condition in items[0].conditions}
-    numbers: set[int] = set()
-    for item in items:
-        place = f"{name}, item {item.item_number}"
-        if item.item_number in numbers:
-            raise BadInput(f"{place}: item_number is there twice: number items anew")
-        numbers.add(item.item_number)
-        conditions: dict[str, list[int]] = {}
-        for condition in item.conditions:
-            title = condition.condition_name
-            regions = [region.region_number for region in condition.regions]
-            if title in conditions:
-                raise BadInput(f"{place}: conditions: {title} is there twice: rename one")
-            if regions != sorted(set(regions)):
-                rule = "give each region a number of its own, in ascending order"
-                raise BadInput(f"{place}, condition {title}: region_number: {rule}, not {regions}")
-            conditions[title] = regions
-        if different := names ^ conditions.keys():
-            both = f"in this item and in item {items[0].item_number}, but in one of the two"
-            raise BadInput(f"{place}: conditions: {min(different)} is not {both}")
-        reads = [(count, x) for count, f in enumerate(formulas, start=1) for x in f.regions]
-        for count, region in reads:
-            missing = f"{place}: prediction {count} reads {region}, but there is no such"
-            if region.condition not in conditions:
-                raise BadInput(f"{missing} condition: choose from {', '.join(conditions)}")
-            known = conditions[region.condition]
-            if region.number is not None and region.number not in known:
-                raise BadInput(f"{missing} region: choose from {known}")
-
-
-# ---- extended sets -------------------------------------------------------------------------------
 
 
 def extended_task(name: str) -> str | None:
