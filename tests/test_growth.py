@@ -42,10 +42,10 @@ class Quick(FakeModel):
         if hasattr(question, "text"):
             return SentenceAnswer(words_of(question.text, number))
         scores = {
-            word: WordScore(-8 - (number >> i) % 97 / 9, 1 + i, 1)
+            word: WordScore(-12 - (number >> i % 20) % 97 / 9, 1 + i, 1)
             for i, word in enumerate(question.words)
         }
-        return Answer(scores, WORDS[:top], tuple(-20.0 - i for i in range(len(WORDS[:top]))))
+        return Answer(scores, WORDS[:top], tuple(-24.0 - i for i in range(len(WORDS[:top]))))
 
 
 def words_of(text, number):
@@ -110,6 +110,15 @@ def responses(n):
     }
 
 
+def responses_at_one_blank(n):
+    """Different responses to one context."""
+    return {
+        "item": [1] * n,
+        "context": ["The man ate the"] * n,
+        "response": [f"{WORDS[i % 8]}{i}" for i in range(n)],
+    }
+
+
 def reading_times(n):
     """Words of texts of 20 words, with reading times and surprisals."""
     draw = random.Random(0)
@@ -126,7 +135,8 @@ def reading_times(n):
 def write_data(folder, n, root):
     """Writes n rows of every kind, and what commands make of them."""
     folder.mkdir()
-    for make in (sentences, blanks, wide, columns, responses, reading_times):
+    tables = sentences, blanks, wide, columns, responses, responses_at_one_blank, reading_times
+    for make in tables:
         pd.DataFrame(make(n)).to_csv(folder / f"{make.__name__}.csv", index=False)
     rows = pd.DataFrame(sentences(n))
     rows.to_excel(folder / "rows.xlsx", index=False)
@@ -166,6 +176,7 @@ ARGUMENTS = {
     "fit": "--human {data}/reading_times.csv --response rt",
     "fit model": f"--human {{data}}/reading_times.csv --response rt {MODEL} --output {{out}}",
     "cloze": f"{{data}}/responses.csv {MODEL} --output {{out}}",
+    "cloze one": f"{{data}}/responses_at_one_blank.csv {MODEL} --output {{out}}",
     "compare": "{data}/a {data}/b",
     "items": "{data}/design --out {out}.csv",
     "analyse": "{data}/design",

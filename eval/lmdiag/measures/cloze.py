@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -49,18 +50,20 @@ class ItemWords(NamedTuple):
     top_shares: Sequence[float]
 
 
-def words_of_items(trials: Trials) -> Iterator[ItemWords]:
-    """Yields the words of each item; spellings that the model reads as the same tokens are one.
+@lru_cache(maxsize=1)  # all measures of the same rows need them, one after the other
+def words_of_items(trials: Trials) -> Sequence[ItemWords]:
+    """Returns the words of each item; spellings that the model reads as the same tokens are one.
 
     The words of the model's list are changed as responses are: without final punctuation, and
     without case where no response has a capital.
     """
     targets = trials.rows["target"]
-    shares = floats(trials.rows["cloze"])
+    shares = floats(trials.rows["cloze"]).tolist()
     folds = response_folds(targets, trials.folds)
     absent = [None] * len(targets)
     tops = trials.predictions.get("top_words") or absent
     top_log_probs = trials.predictions.get("top_log_probs") or absent
+    items = []
     for item, where in positions(objects(trials.rows["item"])).items():
         rows = where.tolist()
         listed = [plain_response(word) for word in tops[rows[0]] or ()]
@@ -70,14 +73,16 @@ def words_of_items(trials: Trials) -> Iterator[ItemWords]:
         spellings: dict[int, list[int]] = {}
         for row, number in zip(rows, numbers, strict=False):
             spellings.setdefault(number, []).append(row)
-        share_of = {number: float(shares[of].sum()) for number, of in spellings.items()}
-        yield ItemWords(
+        share_of = {n: math.fsum(shares[row] for row in of) for n, of in spellings.items()}
+        words_of_item = ItemWords(
             item,
             [*spellings.values()],
             np.array([*share_of.values()]),
             trials.log_prob[[of[0] for of in spellings.values()]],
             [share_of.get(number, 0.0) for number in numbers[len(rows) :]],
         )
+        items.append(words_of_item)
+    return items
 
 
 def response_folds(targets: Sequence[str], folds: Collection[Fold]) -> list[Fold]:
@@ -102,13 +107,15 @@ def same_words(
     """
     firsts: dict[str, list[tuple[int, str, float]]] = {}
     numbers = list[int]()
+    n_known = 0
     for word, log_prob in zip(words, log_probs, strict=True):
         folded = fold_word(word, folds)
         known = firsts.setdefault(without_differences(word), [])
         matches = (n for n, text, nats in known if text == folded or is_tied(nats, log_prob))
         number = next(matches, -1)
         if number < 0:
-            number = max(numbers, default=-1) + 1
+            number = n_known
+            n_known += 1
             known.append((number, folded, log_prob))
         numbers.append(number)
     return numbers
@@ -157,7 +164,7 @@ def _scores(trials: Trials, *names: str) -> list[Scores]:
     """The values of measures for the items."""
     if not trials.has("log_prob"):
         return []
-    items = [*words_of_items(trials)]
+    items = words_of_items(trials)
     values = [
         item_measures(of.shares, of.log_prob, next(iter(of.top_shares), math.nan)) for of in items
     ]
@@ -197,7 +204,7 @@ def pooled(trials: Trials) -> list[Scores]:
     """
     if not trials.has("log_prob"):
         return []
-    items = [*words_of_items(trials)]
+    items = words_of_items(trials)
     ids = trials.ids[[spellings[0] for of in items for spellings in of.rows]]
     values = [np.column_stack([of.log_prob, of.shares]) for of in items]
     return [build("spearman_pooled", ids, np.concatenate(values), "spearman")]

@@ -384,6 +384,8 @@ def fold_word(text: str, folds: Collection[Fold]) -> str:
 
 
 def _folded(text: str, folds: tuple[Fold, ...]) -> str:
+    if text.isascii():  # has neither accents nor other forms
+        return text.lower() if "case" in folds else text
     # composed and decomposed letters (é) are one word, whatever the tokenizer makes of them
     text = unicodedata.normalize("NFKC" if "forms" in folds else "NFC", text)
     if "case" in folds:
@@ -443,6 +445,8 @@ def without_differences(text: str) -> str:
 
 def _alike(text: str) -> str:
     kept = fold_word(text, get_args(Fold))
+    if kept.isascii():
+        return " ".join(kept.split())
     return " ".join("".join(c for c in kept if unicodedata.category(c) != "Cf").split())
 
 

@@ -291,8 +291,12 @@ def check_possible(part: Predictions, stimuli: Stimuli, where: str) -> None:
         where: the file, for messages.
     """
     rows = stimuli.columns()
-    blanks: dict[Any, dict[str, float]] = {}
     has_blanks = stimuli.asks_words and part.perturbation in ("", NONE) and not any(part.labels)
+    blanks: Sequence[object] = range(len(part.id))
+    if has_blanks:
+        blanks = [*zip(rows["context"], rows["right_context"], strict=True)]
+    last_row = {blank: row for row, blank in enumerate(blanks)}
+    words_at: dict[object, dict[str, float]] = {}
     names = ("log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
     columns = zip(*(getattr(part, name) for name in names), strict=True)
     for row, (log_prob, rank, n_tokens, tops, nats) in enumerate(columns):
@@ -304,13 +308,15 @@ def check_possible(part: Predictions, stimuli: Stimuli, where: str) -> None:
                 "first of its top words"
             )
         given = [*zip(tops or (), nats or (), strict=False)]
-        words: dict[str, float] = {}
         if has_blanks:
-            words = blanks.setdefault((rows["context"][row], rows["right_context"][row]), words)
             given += [(rows["target"][row], log_prob)] * is_token
+        words = words_at.setdefault(blanks[row], {})
         for word, value in given:
             key = without_differences(word)
             words[key] = max(value, words.get(key, -math.inf))
+        if row < last_row[blanks[row]]:
+            continue
+        del words_at[blanks[row]]  # its last row: all its words are known
         if (total := impossible_sum(words)) is not None:
             raise BadInput(
                 f"{place}: its top words and the words of rows with the same blank have "

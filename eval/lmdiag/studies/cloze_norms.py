@@ -127,17 +127,21 @@ class ClozeNorms(Presentable):
         rows = [row for number in range(len(self.runs)) for row in self._top_words(number)]
         return DataFrame(rows, columns=[*_PLACE, "word", "probability", "is_said", "model"])
 
-    def _parts(self, number: int) -> tuple[Trials, Run, list[ItemWords]]:
-        """The rows of a model with its predictions, and the words of the items."""
-        run = self.runs[number]
+    @cached_property
+    def _trials_and_words(self) -> list[tuple[Trials, Sequence[ItemWords]]]:
+        """The rows of each model with its predictions, and the words of the items."""
+        return [self._of_run(run) for run in self.runs]
+
+    def _of_run(self, run: Run) -> tuple[Trials, Sequence[ItemWords]]:
         ((task, rows),) = run.stimuli.items()
         predictions = run.predictions[task][NONE, 0]
         folds = run.results.model.word_folds
         trials = Trials(rows.columns(), vars(predictions), {}, folds=folds)
-        return trials, run, [*words_of_items(trials)]
+        return trials, words_of_items(trials)
 
     def _words(self, number: int) -> Iterator[dict[str, Any]]:
-        trials, run, items = self._parts(number)
+        trials, items = self._trials_and_words[number]
+        run = self.runs[number]
         (task,) = run.stimuli
         predictions = run.predictions[task][NONE, 0]
         rows = trials.rows
@@ -158,7 +162,7 @@ class ClozeNorms(Presentable):
                 }
 
     def _top_words(self, number: int) -> Iterator[dict[str, Any]]:
-        trials, _, items = self._parts(number)
+        trials, items = self._trials_and_words[number]
         for of in items:
             first = of.rows[0][0]
             words = trials.predictions["top_words"][first] or []
