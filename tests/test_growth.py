@@ -9,6 +9,7 @@ import io
 import random
 import shutil
 import time
+import tracemalloc
 import zlib
 
 import pandas as pd
@@ -91,6 +92,13 @@ def wide(n):
             texts = [f"The {noun} man {i} saw the {verb} {WORDS[i % 8]}." for i in range(n)]
             of_items[f"{verb}_{noun}"] = texts
     return of_items
+
+
+def conditions(n):
+    """A hundred items with a sentence in each of n conditions, which are columns."""
+    sentence = "The man {} saw the {} that number {} saw."
+    texts = {f"of{k}": [sentence.format(i, WORDS[i % 8], k) for i in range(100)] for k in range(n)}
+    return {"set": [*range(100)]} | texts
 
 
 def columns(n):
@@ -228,6 +236,22 @@ def test_time_grows_as_data(data, tmp_path, monkeypatch, command):
     if long >= GROWTH * short:  # a busy machine?
         long = min(long, seconds(command, data[many], tmp_path / "again"))
     assert long < GROWTH * short
+
+
+def test_time_and_memory_grow_as_columns(tmp_path, monkeypatch):
+    """Of conditions, all of which are read: a row for each must not have the texts of all."""
+    monkeypatch.setitem(ARGUMENTS, "check conditions", "{data}")
+    times, peaks = [], []
+    for n in (40, 400):
+        file = tmp_path / f"{n}.csv"
+        pd.DataFrame(conditions(n)).to_csv(file, index=False)
+        times.append(min(seconds("check conditions", file, tmp_path) for _ in range(2)))
+        tracemalloc.start()
+        seconds("check conditions", file, tmp_path)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert times[1] < GROWTH * times[0]
+    assert peaks[1] < GROWTH * peaks[0]
 
 
 def test_time_of_ranks_grows_as_entries(data):

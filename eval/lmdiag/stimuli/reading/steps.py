@@ -496,7 +496,8 @@ def _long(table: Table, names: Sequence[str], text: str) -> Table:
     is_filled = (cells != "") & ~isna(cells)
     rows, columns = np.nonzero(is_filled)
     conditions = np.array([*names], dtype=object)[columns].tolist()
-    long = table.of_rows_at(rows)
+    # without the wide columns, of which each row would have all cells again
+    long = table.having({}, without=names).of_rows_at(rows)
     row_names = long.labels("name")
     made: dict[str, list[Any]] = {text: cells[is_filled].tolist(), condition: conditions}
     ids = zip(long.columns.get("id", row_names), conditions, strict=True)
@@ -513,7 +514,7 @@ def _long(table: Table, names: Sequence[str], text: str) -> Table:
         note += "; item is the number of the row"
     if condition != "condition":
         note += f"; {condition} has the names of the columns, since there is a column condition"
-    long = long.having(made, note, without=names)
+    long = long.having(made, note)
     unit = long.rows.index.names[0]
     index = row_index(long.labels(unit), unit, below=cell_names, names=cell_names)
     return replace(long, rows=long.rows.set_axis(index))
