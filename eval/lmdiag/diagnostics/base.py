@@ -353,8 +353,11 @@ class Diagnostic:
         threshold: float = 0.01,
         folds: Collection[Fold] = (),
         left_only: bool = False,
+        levels: Mapping[str, Labels] | None = None,
     ) -> list[Scores]:
         """Returns every measure that these rows and predictions allow; see `Trials`.
+
+        `levels` are the break-downs, if not all of the method `levels`.
 
         Which measures a diagnostic has is registered with them, see `lmdiag.measures.register`.
         One without a single item is left out, unless it says why it is not defined. A contrast with
@@ -365,7 +368,12 @@ class Diagnostic:
         is_choice = any(predictions.get("labels", ()))
         further_levels = self.accuracy_levels(rows) if self.accuracy_levels else {}
         trials = measures.Trials(
-            rows, predictions, self.levels(rows), left_only and not is_choice, folds, further_levels
+            rows,
+            predictions,
+            self.levels(rows) if levels is None else levels,
+            left_only and not is_choice,
+            folds,
+            further_levels,
         )
         scores = [
             score

@@ -215,7 +215,7 @@ def items(run: Run, task: str, setting: str = NONE) -> RunItems:
     asks = "choice" if any(predictions.labels) else stimuli.diagnostic.asks
     rows = _rows(stimuli, predictions, asks, run.results.model.word_folds)
     first = rows.drop_duplicates("item")["item"]
-    levels = DataFrame(stimuli.diagnostic.levels(stimuli.columns()), rows.index)
+    levels = DataFrame(dict(stimuli.levels), rows.index)
     measured = DataFrame(dict(measure_columns(stimuli, scores)), rows.index)
     measured = measured.groupby(rows["item"], sort=False).first()
     threshold = number_text(run.results.protocol.threshold)

@@ -57,7 +57,7 @@ def item_scores(
         )
     computed = stimuli.diagnostic.score(
         rows, vars(predictions), k=protocol.k, threshold=protocol.threshold, folds=folds,
-        left_only=kind == "causal",
+        left_only=kind == "causal", levels=stimuli.levels,
     )  # fmt: skip
     return {
         scores.name: scores for scores in computed if not (is_perturbed and is_human(scores.name))

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from pandas import MultiIndex
 
     from lmdiag.diagnostics import Diagnostic
+    from lmdiag.measures import Labels
 
 _Levels = tuple[str, ...]
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+_OWN_FORMS = ("", "sentences", "minimal_pairs")
 _BLOCK = 10_000  # rows that are written at a time
 
 
@@ -92,6 +94,19 @@ class Stimuli:
     def diagnostic(self) -> Diagnostic:
         """What is declared for the task."""
         return diagnostics.get(self.task, self.form)
+
+    @cached_property
+    def levels(self) -> Mapping[str, Labels]:
+        """Break-down -> level of each row; see `breakdown_columns` for a user's own rows."""
+        from lmdiag.stimuli.designs.breakdowns import breakdown_columns
+
+        levels = self.diagnostic.levels(self._columns)
+        if self.task in diagnostics.built_in() or self.form not in _OWN_FORMS:
+            return levels
+        rows = self.whole or self
+        texts = rows.texts(*(("context", "target") if self.asks_words else ("sentence",)))
+        names = breakdown_columns(rows.columns(), levels, texts)
+        return {name: levels[name] for name in names}
 
     @property
     def asks_words(self) -> bool:

@@ -313,7 +313,7 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
         _refuse_one_of(table, name, wide)
     texts = table.columns["sentence"]
     column = CriticalColumn.of(name, table.columns[name], texts)
-    first, why = column.first_position(_columns_of_words(table.columns, texts))
+    first, why = column.first_position(columns_in_texts(table.columns, texts))
     if start is None and first == 0:
         problem = f"--critical {name}: its positions seem to count from 0, since {why}"
         raise BadInput(f"{table.name}: {problem}: {column.readings()}; give one of the two")
@@ -400,7 +400,7 @@ def critical_options(columns: Mapping[str, Sequence[Any]], texts: Sequence[str])
         if name not in texts
     }
     sentences = [text for _, text in pairs]
-    words = [*_columns_of_words(of_pairs, sentences)]
+    words = [*columns_in_texts(of_pairs, sentences)]
     options = []
     for column in _called_so(of_pairs, sentences):
         first, why = column.first_position(words)
@@ -427,10 +427,10 @@ def _called_so(columns: Mapping[str, Sequence[Any]], texts: Sequence[str]) -> li
     return [x for x in found if names_critical(x.name, is_position=x.is_position)]
 
 
-def _columns_of_words(
+def columns_in_texts(
     columns: Mapping[str, Sequence[Any]], texts: Sequence[str]
 ) -> Iterator[CriticalColumn]:
-    """Yields the columns with words that stand in most of the texts."""
+    """Yields the columns with words that stand in most of the texts of their rows."""
     for name, values in columns.items():
         if name in ("id", "sentence", "regions") or is_named(name, "item"):
             continue
@@ -457,7 +457,7 @@ def critical_lines(
     """
     texts = columns["sentence"]
     rows = range(len(texts))
-    words = [*_columns_of_words(columns, texts)]
+    words = [*columns_in_texts(columns, texts)]
     named = _called_so(columns, texts)
     names = {column.name for column in named}
     for column in named:
@@ -495,7 +495,7 @@ def critical_uses(
     spans = [(row[0]["start"], row[0]["end"]) for row in regions]
     texts = columns["sentence"]
     uses = dict.fromkeys(
-        (column.name for column in _columns_of_words(columns, texts)),
+        (column.name for column in columns_in_texts(columns, texts)),
         "another word of the sentence",
     )
     for name, values in columns.items():
