@@ -104,17 +104,45 @@ EVENTS = DataFrame(
 )
 
 
+RATINGS = DataFrame(
+    {
+        "item": item, "version": version, "element": element, "Value": value,
+        "sentence": f"The {noun} near the gate slept.",
+    }
+    for reader in range(4)
+    for item, nouns in enumerate((("hen", "hens"), ("dog", "dogs")))
+    for version, noun in zip("ab", nouns, strict=True)
+    for element, value in (("rating", str(1 + reader)), ("answer", ["Yes", "No"][reader % 2]))
+)  # fmt: skip
+
+
+def test_ratings_among_other_answers_have_the_filter_that_keeps_them(tmp_path, command):
+    path = tmp_path / "own.csv"
+    RATINGS.to_csv(path, index=False)
+    found = lmdiag.check(path)
+    options = "--response Value --filter element=rating"
+    assert found.other.endswith(options)
+    # what no condition explains is only named: the list, and not the kind of the answer
+    assert found.warnings[-1].endswith("if it is one, give --conditions version")
+    analysed = command(*shlex.split(f"analyse {path} {options} --conditions version"))
+    assert analysed[0] == 0
+    assert "--filter element=rating" in command("analyse", path, "--response", "Value")[2]
+
+
 def test_items_and_conditions_that_are_given_are_used_or_refused(tmp_path, command):
     """Also beside responses and proposals, for which the table alone says something else."""
     path = tmp_path / "own.csv"
     EVENTS.to_csv(path, index=False)
-    found = lmdiag.check(path)  # ID is the participant
-    assert (found.design.item, found.conditions) == (("event",), ())
-    assert "--item ID --conditions kind compares it within readers" in found.warnings[0]
-    found = lmdiag.check(path, item="ID", conditions="kind")
+    found = lmdiag.check(path)  # ID is the participant, and each event has one kind
     assert (found.n_items, found.conditions, found.warnings) == (8, ("kind",), ())
     assert found.other.endswith("--response RT --item ID --conditions kind")
+    assert found.typed == lmdiag.check(path, item="ID", conditions="kind").typed
     assert command(*shlex.split(f"analyse {path} --response RT {found.typed}"))[0] == 0
+    remedy = "kind differs between items alone: --item ID --conditions kind compares it"
+    assert remedy in lmdiag.check(path, item="event").warnings[0]
+    assert remedy in lmdiag.check(path, item="event", conditions="kind").error
+    for options in ("--item event --conditions kind", ""):
+        assert remedy in command(*shlex.split(f"analyse {path} --response RT {options}"))[2]
     for options in ({"item": "nosuch"}, {"conditions": ["kind", "nosuch"]}):
         assert "no column 'nosuch'" in lmdiag.check(path, **options).error
     later = [text.replace(".", " today.") for text in TEXTS]

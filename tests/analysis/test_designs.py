@@ -422,7 +422,7 @@ def test_a_known_name_of_items_is_taken_and_levels_may_be_texts():
     table["surprisal"] = [1.0, 4, 2, 3, 1.5, 3.5]
     found = lmdiag.analyse(table, levels="a=y,x")
     assert found.effects["label"].tolist() == ["a[x - y]"]
-    assert "columns: stimulus as item, by its name" in found.notes
+    assert "columns: stimulus as item" in found.notes
     with pytest.raises(BadInput, match=r"levels.*: write COLUMN=a,b,c"):
         lmdiag.analyse(table, levels="y,x")
     with pytest.raises(BadInput, match="for the effects at one level write --filter a=x"):

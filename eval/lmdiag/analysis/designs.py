@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -28,14 +27,16 @@ from lmdiag.measures import CRITICAL
 from lmdiag.presentable import Presentable
 from lmdiag.stimuli.designs.column_warnings import (
     NO_CONDITION,
+    refuse_between_items,
     refuse_near_levels,
     warnings_of,
     why_no_conditions,
 )
 from lmdiag.stimuli.designs.conditions import Uses, uses_of
 from lmdiag.stimuli.designs.shown import read_lines
+from lmdiag.stimuli.values.items import item_column
+from lmdiag.stimuli.values.kinds import values_of
 from lmdiag.stimuli.values.levels import in_given_order, level_texts
-from lmdiag.stimuli.values.names import named as known_columns
 from lmdiag.tables.table_files import as_texts, name_texts, written_text
 from lmdiag.text import DATA_SUFFIX, column_like, first_few, in_order, suggest, visible
 from lmdiag.types import BadInput, Coding
@@ -212,7 +213,7 @@ def analyse_table(
     conditions = [column_like(name, columns) for name in conditions]
     by, response = (name and column_like(name, columns) for name in (by, response))
     item = [column_like(name, columns) for name in item]
-    found_item = [] if item or formula or {"item", "contrast"} & {*columns} else _known_item(table)
+    found_item = [] if item or formula else _found_item(table)
     item = item or found_item
     response = response or formula.partition("~")[0].strip(" `") or "surprisal"
     orders = {column_like(name, columns): order for name, order in (levels or {}).items()}
@@ -229,7 +230,7 @@ def analyse_table(
     table = rows.with_model_and_item(table)
     table, notes = rows.with_response(table, response)
     table, left_out = rows.with_a_value(table, response)
-    notes += [left_out, *(f"columns: {name} as item, by its name" for name in found_item)]
+    notes += [left_out, *(f"columns: {name} as item" for name in found_item)]
     reads: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -243,6 +244,7 @@ def analyse_table(
     if "item" in table:
         found = find(table)
         refuse_near_levels(found)
+        refuse_between_items(found)
         warnings = tuple(warnings_of(found))
         kept = found.levels
         cells = [rows.column_of(table, name) for name in found.levels]
@@ -357,10 +359,12 @@ def _means(
     return means
 
 
-def _known_item(table: DataFrame) -> list[str]:
-    """The one column that has a known name of items; [] for none or several."""
-    likely = known_columns("item", table)
-    return likely if len(likely) == 1 else []
+def _found_item(table: DataFrame) -> list[str]:
+    """The column that names the items of a table without a column item; [] for none."""
+    if {"item", "contrast"} & {*table.columns}:
+        return []
+    name = item_column({name: values_of(table[name]) for name in table})
+    return [name] if name else []
 
 
 def _means_of_models(
@@ -368,11 +372,9 @@ def _means_of_models(
 ) -> dict[str, DataFrame]:
     """Model -> the means of one suite, or of a table without suites; see `_means`."""
     if "item" not in table:
-        likely = known_columns("item", table)
-        remedy = f"if {likely[0]} names them, give --item {quote(likely[0])}" if likely else ""
-        near = "" if likely else suggest("item", table)
+        near = suggest("item", table)
         has = f"the table has no column item{near}, which names the items of the design"
-        raise BadInput(f"{has}: {remedy or 'name them by --item COLUMN'}")
+        raise BadInput(f"{has}: name them by --item COLUMN")
     found = find(table)
     names = [*found.levels]
     if not names:

@@ -16,6 +16,7 @@ from lmdiag.measures import CRITICAL, Trials, registered
 from lmdiag.results.item_rows import PARTS, PREDICTED
 from lmdiag.stimuli.designs.design import joined_items
 from lmdiag.stimuli.perturbations import NONE
+from lmdiag.stimuli.proposing.other_rows import filter_of_numbers
 from lmdiag.stimuli.values.kinds import MOST_LABELS, values_of
 from lmdiag.stimuli.values.levels import joined_texts, level_texts
 from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_outcome, names_measures
@@ -61,6 +62,9 @@ def with_numbers(table: DataFrame, response: str, name: str) -> DataFrame:
 
 def _remedy(table: DataFrame, name: str) -> str:
     """How to mend a response whose values are partly or all not numbers; "" for no advice."""
+    condition = filter_of_numbers({column: values_of(table[column]) for column in table}, name)
+    if condition:
+        return f"--filter {quote(condition)} keeps the rows with numbers"
     texts = level_texts(table[name]).dropna()
     others = texts[to_numeric(texts, errors="coerce").isna()]
     if 2 * len(others) < len(texts) and others.nunique() <= MOST_LABELS:

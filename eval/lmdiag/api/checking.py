@@ -496,6 +496,8 @@ def _of_responses(
 ) -> TableCheck:
     """What `analyse` reads of a table of responses."""
     from lmdiag.stimuli.designs.column_warnings import (
+        is_within_readers,
+        refuse_between_items,
         refuse_near_levels,
         warnings_of,
         why_no_conditions,
@@ -503,8 +505,13 @@ def _of_responses(
 
     items = other.items or [other.columns["item"]]
     response = other.columns["response"]
-    uses = _uses(table, items, response, found.design.conditions)
+    uses = _uses(table, items, response, other.conditions)
     refuse_near_levels(uses)
+    refuse_between_items(uses)
+    names = [name for name in uses.others if is_within_readers(uses, name)]
+    if names and not (uses.levels or found.design.item):
+        of_readers = other._replace(items=(uses.reader,), conditions=names[:1])
+        return _of_responses(replace(found, other=of_readers.text()), source, table, of_readers)
     reason = "" if uses.levels else why_no_conditions(uses)
     counts = {name: uses.rows.columns[name].by_count() for name in uses.levels}
     columns = [CheckedColumn(response, "response"), *(CheckedColumn(x, "item") for x in items)]
@@ -518,7 +525,10 @@ def _of_responses(
     found = replace(
         found,
         command="analyse",
-        design=replace(found.design, item=() if [*map(folded, items)] == ["item"] else (*items,)),
+        design=FactorOptions(
+            conditions=tuple(other.conditions),
+            item=() if [*map(folded, items)] == ["item"] else (*items,),
+        ),
         response=response,
         n_items=len(uses.rows.items.levels),
         conditions=tuple(uses.levels),

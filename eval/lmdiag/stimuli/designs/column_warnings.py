@@ -12,10 +12,11 @@ from shlex import quote
 import numpy as np
 
 from lmdiag.diagnostics.base import MOST_LEVELS
-from lmdiag.stimuli.designs.conditions import MANY_LABELS, RARE, SHARE, Uses
+from lmdiag.stimuli.designs.conditions import MANY_LABELS, RARE, SAME_TEXTS, SHARE, Uses
 from lmdiag.stimuli.designs.item_keys import item_key
 from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct_by
-from lmdiag.stimuli.values.kinds import MOST_LABELS, RELATED, Distinct, shared_words
+from lmdiag.stimuli.values.items import item_column
+from lmdiag.stimuli.values.kinds import MOST_LABELS, Distinct
 from lmdiag.stimuli.values.levels import near_level_problem, near_levels
 from lmdiag.stimuli.values.names import is_filler
 from lmdiag.stimuli.values.splits import split_of, split_of_names, split_with_items
@@ -50,7 +51,6 @@ def warnings_of(uses: Uses, places: Places | None = None) -> list[str]:
         if split := split_of(levels, uses.rows.columns):
             remedy = f"--split {quote(f'{name}={split}')} gives their effects and interaction"
             lines.append(f"{name} has {len(levels)} levels of several parts: {remedy}")
-        lines += filter(None, [_between_items(uses, name)])
     return [*lines, *_fillers(uses), *_repeated_trials(uses)]
 
 
@@ -122,27 +122,38 @@ def why_no_conditions(uses: Uses) -> str:
     if uses.dropped:
         return "; ".join(_dropped(uses, name) for name in uses.dropped)
     covariates = [name for name, use in uses.others.items() if use == "covariate"]
-    if line := next(filter(None, (_between_items(uses, name) for name in covariates)), ""):
+    if line := next(filter(None, (between_items(uses, name) for name in covariates)), ""):
         return line
     for name in uses.of_readers:
         return f"{name} differs between readers alone: name it by --conditions {quote(name)}"
     for name, use in uses.others.items():
-        if name in uses.candidates and use.startswith("not a condition ("):
+        if name in uses.candidates and use.startswith("not a condition (") and use != SAME_TEXTS:
             return f"{name} is {use}: if it is one, give --conditions {quote(name)}"
     return ""
 
 
-def _between_items(uses: Uses, name: str) -> str:
-    """That readers have several levels of a column of which each item has one; "" if not so."""
+def between_items(uses: Uses, name: str) -> str:
+    """Returns that a column differs between items alone, and what compares it; "" if not so."""
+    if not is_within_readers(uses, name):
+        return ""
+    remedy = f"--item {quote(uses.reader)} --conditions {quote(name)}"
+    return f"{name} differs between items alone: {remedy} compares it within readers"
+
+
+def is_within_readers(uses: Uses, name: str) -> bool:
+    """Returns whether readers have several levels of a column of which each item has one."""
     values = uses.rows.columns[name]
     items = uses.rows.items
     is_few = 1 < len(values.levels) <= MOST_LABELS and len(values.levels) < len(items.levels)
     if not (uses.reader and is_few and is_known_from(values.codes, [items.codes])):
-        return ""
-    if not values.differs_within(uses.rows.columns[uses.reader]):
-        return ""
-    remedy = f"--item {quote(uses.reader)} --conditions {quote(name)}"
-    return f"{name} differs between items alone: {remedy} compares it within readers"
+        return False
+    return values.differs_within(uses.rows.columns[uses.reader])
+
+
+def refuse_between_items(uses: Uses) -> None:
+    """Refuses conditions of which each item has one level, where they differ within readers."""
+    for line in filter(None, (between_items(uses, name) for name in uses.levels)):
+        raise BadInput(line)
 
 
 def _naming_items(uses: Uses) -> str:
@@ -150,12 +161,7 @@ def _naming_items(uses: Uses) -> str:
     rows = uses.rows
     if rows.texts is None or rows.items.counts.max(initial=0) > 1:
         return ""
-    for name, values in rows.columns.items():
-        if len(values.levels) > MOST_LABELS and 3 * len(values.levels) <= 2 * values.n_filled:
-            within, across = shared_words(rows.texts.tolist(), values.codes)
-            if within >= 2 * RELATED and within > across:
-                return name
-    return ""
+    return item_column(rows.columns, rows.texts.tolist())
 
 
 def _shown(places: Places | None, rows: Sequence[int]) -> str:

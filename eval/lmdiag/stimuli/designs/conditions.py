@@ -26,6 +26,7 @@ from lmdiag.stimuli.values.codes import (
     presence,
     variance_of_counts,
 )
+from lmdiag.stimuli.values.items import participants
 from lmdiag.stimuli.values.kinds import (
     MOST_LABELS,
     RELATED,
@@ -34,7 +35,6 @@ from lmdiag.stimuli.values.kinds import (
     own_overlap,
     words_of,
 )
-from lmdiag.stimuli.values.layouts import participants
 from lmdiag.stimuli.values.levels import ItemLevels, model_texts
 from lmdiag.stimuli.values.names import (
     TEXT_COLUMNS,
@@ -58,6 +58,9 @@ _MEASURES = {"count": "cloze", "n_tokens": "surprisal"}
 
 # a level with so many rows or fewer, and less than this share of another's, may be misspelt
 RARE, SHARE = 3, 0.25
+
+SAME_TEXTS = "not a condition (same texts at several levels)"
+"""Why a column of which rows of an item with one text have several levels is none."""
 
 MANY_LABELS = 4 * MOST_LABELS
 """Levels of a column that is looked at as a condition, if there are too many, too."""
@@ -317,9 +320,7 @@ class _Finder:
         if self.rows.text_codes is not None:
             if self._changes_texts(name, self.rows.text_codes):
                 return {}
-            is_reader = is_named(name, "reader")
-            alike = "not a condition (same texts at several levels)"
-            return {name: "reader" if is_reader else alike}
+            return {name: "reader" if is_named(name, "reader") else SAME_TEXTS}
         if any(is_filler(column.values.levels[number]) for number in column.kept):
             return {name: "not a condition (fillers)"}
         if self.reader and is_known_from(column.values.codes, [self.columns[self.reader].codes]):

@@ -22,10 +22,10 @@ from lmdiag.stimuli.designs.shown import first_rows, uses_text
 from lmdiag.stimuli.stimulus_rows import Stimuli
 from lmdiag.stimuli.values.codes import Codes, combined, first_rows_of, is_known_from, n_distinct_by
 from lmdiag.stimuli.values.critical_words import critical_lines, critical_uses
+from lmdiag.stimuli.values.items import item_column
 from lmdiag.stimuli.values.kinds import MOST_LABELS, values_of
 from lmdiag.stimuli.values.levels import in_given_order, joined_names
 from lmdiag.stimuli.values.names import TEXT_COLUMNS
-from lmdiag.stimuli.values.names import named as named_columns
 from lmdiag.stimuli.values.splits import split_of_names
 from lmdiag.tables.table_files import name_texts
 from lmdiag.text import column_like, first_few, folded, suggest, visible
@@ -133,8 +133,9 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         known_uses |= critical_uses(columns, stimuli.regions)
         form += f" in up to {max(map(len, stimuli.regions))} regions"
     if not {*names} <= {*filled} or stimuli.form == "minimal_pairs":
-        by = stimuli.diagnostic.levels(columns)
-        plain_uses = {x: "break-down" if x in by else "not used" for x in others if x != "good"}
+        plain_uses = {
+            x: "break-down" if x in stimuli.levels else "not used" for x in others if x != "good"
+        }
         hints = [] if stimuli.form == "minimal_pairs" else [*_item_hints(stimuli, others, texts)]
         hints += _further_texts(stimuli, others)
         hints = hints or [*_repeated_texts(stimuli, texts)]
@@ -210,16 +211,14 @@ def _repeated_texts(stimuli: Stimuli, texts: Sequence[str]) -> Iterator[str]:
 def _item_hints(stimuli: Stimuli, others: Sequence[str], texts: Sequence[str]) -> Iterator[str]:
     """Yields what may name the items of rows without them: a column, or a part of its labels."""
     columns = stimuli.columns()
-    near = named_columns("item", (*others, "id"))[:1]
-    for name in near:
-        if len(values_of(columns[name]).levels) < len(stimuli):
-            named = design_of(stimuli, DesignOptions(item=(name,)))
-            lines = [line for line in named.warnings if "begin anew" in line] if named else []
-            hint = f"if {name} names the items, give --item {quote(name)}"
-            yield f"no column item: {lines[0] if lines else hint}"
-            return
-    for name in dict.fromkeys((*near, *others)):
-        labels = values_of(columns[name])
+    values = {name: values_of(columns[name]) for name in others}
+    if name := item_column(values):
+        named = design_of(stimuli, DesignOptions(item=(name,)))
+        lines = [line for line in named.warnings if "begin anew" in line] if named else []
+        hint = f"if {name} names the items, give --item {quote(name)}"
+        yield f"no column item: {lines[0] if lines else hint}"
+        return
+    for name, labels in {**values, "id": values_of(columns["id"])}.items():
         if labels.kind() in ("word", "label"):
             split = split_of_names(labels, stimuli.texts(*texts), {}, name)
             if split:

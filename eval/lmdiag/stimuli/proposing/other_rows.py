@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lmdiag.stimuli.proposing.response_columns import response_columns
 from lmdiag.stimuli.proposing.word_rows import may_be_response, word_rows
-from lmdiag.stimuli.values.kinds import MOST_LABELS
-from lmdiag.stimuli.values.layouts import TableLayout, as_typed, named_options, names_rows
+from lmdiag.stimuli.values.items import names_rows
+from lmdiag.stimuli.values.kinds import MOST_LABELS, Distinct, is_numeral
+from lmdiag.stimuli.values.layouts import TableLayout, as_typed, named_options
 from lmdiag.stimuli.values.names import is_named, is_outcome, named
 from lmdiag.text import folded
 from lmdiag.types import TableOptions
@@ -36,6 +37,7 @@ class OtherRows(NamedTuple):
         remedy: of rows that no command reads as they are, which options to look at, or what makes
             them readable.
         items, conditions: of responses in numbers, columns that the user names.
+        filter: of responses of which some are words, what leaves the numbers.
     """
 
     command: Literal["surprisal", "cloze", "analyse", ""]
@@ -47,6 +49,7 @@ class OtherRows(NamedTuple):
     remedy: str = ""
     items: Sequence[str] = ()
     conditions: Sequence[str] = ()
+    filter: str = ""
 
     @property
     def option(self) -> str:
@@ -58,6 +61,7 @@ class OtherRows(NamedTuple):
         words = ["--response", response] if folded(response) != "surprisal" else []
         words += ["--item", *items] if [*map(folded, items)] != ["item"] else []
         words += ["--conditions", *self.conditions] if self.conditions else []
+        words += ["--filter", self.filter] if self.filter else []
         return shlex.join(words)
 
     @property
@@ -192,7 +196,23 @@ def responses_beside_texts(columns: Mapping[str, Sequence[Any]]) -> OtherRows | 
     labels = [x for x in layout.of_kind("label", "word") if x != item]
     are_models = labels == ["model"] and len(layout.values["model"].levels) <= MOST_LABELS
     conditions = labels if are_models else ()
-    return OtherRows("analyse", "responses in numbers", found, conditions=conditions)
+    rows = OtherRows("analyse", "responses in numbers", found, conditions=conditions)
+    return rows._replace(filter=filter_of_numbers(layout.values, measures[0]))
+
+
+def filter_of_numbers(columns: Mapping[str, Distinct], response: str) -> str:
+    """Returns the condition on another column that rows with numbers meet alone; "" for none."""
+    import numpy as np
+
+    values = columns[response]
+    if values.is_number:
+        return ""
+    is_number = np.array([*map(is_numeral, values.levels), False])[values.codes]
+    for name, labels in columns.items():
+        for number, level in enumerate(labels.levels if len(labels.levels) <= MOST_LABELS else ()):
+            if ((labels.codes == number) == is_number).all():
+                return f"{name}={level}"
+    return ""
 
 
 def _differs_with_one_text(layout: TableLayout, name: str, texts: Sequence[str]) -> bool:

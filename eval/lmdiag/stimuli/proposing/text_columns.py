@@ -8,8 +8,9 @@ from itertools import permutations
 from statistics import median
 
 from lmdiag.stimuli.values.critical_words import critical_options, may_be_critical, word_spans
+from lmdiag.stimuli.values.items import names_rows
 from lmdiag.stimuli.values.kinds import FEW_ROWS, MOST_LABELS, RELATED, overlap, words_of
-from lmdiag.stimuli.values.layouts import TableLayout, names_rows
+from lmdiag.stimuli.values.layouts import TableLayout
 from lmdiag.stimuli.values.marks import is_ended
 from lmdiag.stimuli.values.names import (
     NAMES,

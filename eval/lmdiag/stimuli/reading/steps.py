@@ -26,15 +26,9 @@ from lmdiag.stimuli.reading.columns import ITEM_COLUMNS, name_columns, near_name
 from lmdiag.stimuli.reading.filters import Condition
 from lmdiag.stimuli.reading.forms import in_form
 from lmdiag.stimuli.values.critical_words import column_and_start, with_one_critical
-from lmdiag.stimuli.values.kinds import (
-    FEW_ROWS,
-    RELATED,
-    Distinct,
-    is_numeral,
-    shared_words,
-    values_of,
-)
-from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named, is_outcome, named
+from lmdiag.stimuli.values.items import item_column
+from lmdiag.stimuli.values.kinds import FEW_ROWS, Distinct, is_numeral, values_of
+from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named, is_outcome
 from lmdiag.stimuli.values.splits import parts_of
 from lmdiag.tables.table_files import (
     ROW_NAMES,
@@ -55,9 +49,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _SAMPLE = 200  # rows of which a word is looked for in their texts
-# how much more overlap of texts rows of one item have than those of two, in a column of any name
-_MARGIN = 0.25
-
 _MOST_OF_ITEM = 8  # rows of an item of any name, of which some have the texts of other items
 
 # options that some commands have no use for -> what they are for
@@ -105,32 +96,14 @@ def _with_item(table: Table) -> Table:
         return table
     parts = zip(*(table.columns[name] for name in texts), strict=True)
     rows = [" ".join(str(part or "") for part in row) for row in parts]
-    columns = {x: values_of(v) for x, v in table.columns.items() if x not in (*texts, "id")}
-    columns = {x: v for x, v in columns.items() if v.are_groups}
-    found = [x for x, v in columns.items() if not (v.are_texts or is_named(x, "list"))]
-    likely = []
-    for name in found:
-        within, across = shared_words(rows, columns[name].codes)
-        margin = 0.0 if is_named(name, "item") else _MARGIN
-        if within >= RELATED and within > across + margin and name != "condition":
-            likely.append(name)
-    if len(likely) > 1:  # a word of its text does not name an item
-        likely = [x for x in likely if not _stand_in(columns[x], rows)]
-    names = named("item", likely) or likely
-    names = [x for x in names if x == names[0] or not _are_alike(columns[x], columns[names[0]])]
-    if not names or (len(names) > 1 and not is_named(names[0], "item")):
+    never = (*texts, "id")
+    columns = {x: values_of(v) for x, v in table.columns.items() if x not in never}
+    name = item_column(columns, rows)
+    if not name:
         return table
-    column = names[0].removesuffix(DATA_SUFFIX)
-    note = f"columns: {column} as item, since its rows have related texts"
-    return table.having({"item": table.columns[names[0]]}, note)
-
-
-def _stand_in(values: Distinct, texts: Sequence[str]) -> bool:
-    """Whether most words of a column stand in the texts of their rows."""
-    pairs = [*zip(values.codes.tolist(), texts, strict=True)]
-    first = dict(reversed(pairs))  # of each value, its first text
-    n_inside = sum(values.levels[code] in first[code] for code in first if code >= 0)
-    return not values.is_number and 2 * n_inside > len(values.levels)
+    own_name = name.removesuffix(DATA_SUFFIX)
+    note = f"columns: {own_name} as item, since its rows have related texts"
+    return table.having({"item": table.columns[name]}, note)
 
 
 def _with_texts_once(table: Table) -> Table:
@@ -147,7 +120,7 @@ def _with_texts_once(table: Table) -> Table:
     texts_of = [*(["sentence"] if table.form else words), "regions"]
     if len(table) < FEW_ROWS or table.columns.keys().isdisjoint(texts_of):
         return table
-    items = [name for name in named("item", table.columns) if name.casefold() != "id"][:1]
+    items = ["item"] if "item" in table.columns else []
     names = [*items, *(name for name in texts_of if name in table.columns)]
     texts = [*zip(*(map(str, table.columns[name]) for name in names), strict=True)]
     first_row: dict[tuple[str, ...], int] = {}
@@ -202,14 +175,6 @@ def _is_known(values: Distinct, texts: NDArray[np.intp]) -> bool:
     from lmdiag.stimuli.values.codes import is_known_from
 
     return is_known_from(values.codes + 1, [texts])
-
-
-def _are_alike(first: Distinct, second: Distinct) -> bool:
-    """Whether two columns group the rows in the same way."""
-    from lmdiag.stimuli.values.codes import combined, n_distinct
-
-    n_pairs = n_distinct(combined(first.codes, second.codes))
-    return len(first.levels) == len(second.levels) == n_pairs
 
 
 def read_frame_rows(
@@ -425,8 +390,11 @@ def _without_repeated_rows(table: Table, *, allowed: bool) -> Table:
     response = "" if allowed else _response_of(table)
     if response:
         n = f"{len(earlier_row):,} identical ones are left out ({table.places([*earlier_row])})"
-        what = f"{response} differs between rows that are else identical, as responses do"
-        note = f"rows: {n}; {what}: `lmdiag analyse` with --response {quote(response)} reads all"
+        note = (
+            f"rows: {n}; {response} differs between rows that are else identical, as responses do"
+        )
+        if values_of(table.columns[response]).is_number:
+            note += f": `lmdiag analyse` with --response {quote(response)} reads all"
         table = table.having({}, note)
     elif not allowed:
         row, earlier = next(iter(earlier_row.items()))

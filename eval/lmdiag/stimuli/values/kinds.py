@@ -200,6 +200,13 @@ class Distinct:
         is_even = n > 2 and int(self.counts.min()) == int(self.counts.max())
         return is_even and {*self.levels} in ({*map(str, range(n))}, {*map(str, range(1, n + 1))})
 
+    def is_same_as(self, other: Distinct) -> bool:
+        """Whether another column groups the rows in the same way."""
+        from lmdiag.stimuli.values.codes import combined, n_distinct
+
+        n_pairs = n_distinct(combined(self.codes, other.codes))
+        return len(self.levels) == len(other.levels) == n_pairs
+
     def differs_within(self, groups: Distinct) -> bool:
         """Whether most values of another column have several of these."""
         from lmdiag.stimuli.values.codes import n_distinct_by

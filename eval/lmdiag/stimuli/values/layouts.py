@@ -7,29 +7,20 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lmdiag.stimuli.values.items import item_column, participants
 from lmdiag.stimuli.values.kinds import (
     FEW_ROWS,
     MOST_LABELS,
     RELATED,
-    Distinct,
     ValueKind,
     shared_words,
     values_of,
 )
 from lmdiag.stimuli.values.marks import is_ended
-from lmdiag.stimuli.values.names import is_named, is_outcome, named
-from lmdiag.text import DATA_SUFFIX, folded
+from lmdiag.stimuli.values.names import named
 from lmdiag.types import Options
 
 _LONG = 5  # words of a text that does not name an item
-
-# ends of folded names of columns that number or name something
-_NUMBERS_ROWS = re.compile(r"(id|nr|no|num|number|item|code)\Z").search
-
-
-def names_rows(column: str) -> bool:
-    """Returns whether the name of a column says that it numbers or names something."""
-    return bool(_NUMBERS_ROWS(folded(column)))
 
 
 class TableLayout:
@@ -43,7 +34,7 @@ class TableLayout:
         self.values = {name: values_of(x) for name, x in columns.items() if name}
         self.n_rows = max(map(len, columns.values()), default=0)
         self.participants = participants(self.values)
-        self.item = "item" if "item" in self.values else self._found_item()
+        self.item = item_column(self.values)
         items = self.values[self.item].codes if self.item else None
         self.kinds = {name: values.kind(items) for name, values in self.values.items()}
         self.of_readers = self._found_of_readers()
@@ -58,37 +49,6 @@ class TableLayout:
             return set()
         codes = [readers[0].codes]
         return {name for name, x in self.values.items() if is_known_from(x.codes, codes)}
-
-    def _found_item(self) -> str:
-        """The column that is named as items, whose values are not texts.
-
-        Where its `ID` is that of a participant, it is a column that each participant has once.
-        """
-        names = named("item", self.values)
-        names += [name for name in self.values if folded(name).startswith("item")]
-        names = [name for name in names if name not in self.participants]
-        for name in names:
-            values = self.values[name]
-            repeats = 1 < len(values.levels) < values.n_filled
-            others = (self.values[other] for other in names if other != name)
-            n_rows = 0 if values.is_number else values.n_filled // len(values.levels or [""])
-            is_factor = any(map(values.are_labels_within, others)) or (
-                len(values.levels) <= MOST_LABELS and n_rows > FEW_ROWS
-            )
-            if repeats and not values.are_texts and not is_factor:
-                return name
-        first = next((name for name in names if folded(name).startswith("item")), "")
-        crossed = _crossed_with(self.participants[0], self.values) if self.participants else []
-        crossed = [name for name in crossed if self._may_name_items(name)]
-        return first or next(iter(crossed), "")
-
-    def _may_name_items(self, name: str) -> bool:
-        """Whether a column that each participant has once has items, and no conditions or texts."""
-        values = self.values[name]
-        is_id = names_rows(name) or not is_named(self.participants[0], "reader")
-        is_long = values.are_texts and values.mean_words >= _LONG
-        is_place = any(is_named(name, role) for role in ("position", "text", "word", "list"))
-        return not (is_long or is_place) and (is_id or len(values.levels) > MOST_LABELS)
 
     def of_kind(self, *kinds: ValueKind) -> list[str]:
         """Returns the columns of some kinds that have values in most rows, but those of readers."""
@@ -151,52 +111,6 @@ class TableLayout:
         n = len(values.levels)
         is_repeated = values.n_filled > FEW_ROWS and 4 * n <= values.n_filled
         return self.kinds[name] == "label" or (n <= 2 * MOST_LABELS and is_repeated)
-
-
-def participants(columns: Mapping[str, Distinct]) -> list[str]:
-    """Returns the columns that name participants: those that are called so, else an `ID`.
-
-    An `ID` names participants where each of its values stands once beside each value of another
-    column, as a participant reads each item once, and
-
-    - that column has texts, or names more items than a column of labels has values; or
-    - a column of the age or the like has one value for each `ID`.
-    """
-    from lmdiag.stimuli.values.codes import is_known_from
-
-    names = named("reader", columns)
-    name = next((x for x in columns if folded(x.removesuffix(DATA_SUFFIX)) == "id"), "")
-    if names or not name or not columns[name].are_groups:
-        return names
-    crossed = _crossed_with(name, columns)
-    are_items = any(
-        columns[other].are_texts
-        or (is_named(other, "item") and len(columns[other].levels) > MOST_LABELS)
-        for other in crossed
-    )
-    has_person = any(
-        is_named(other, "person") and is_known_from(values.codes, [columns[name].codes])
-        for other, values in columns.items()
-    )
-    return [name] if crossed and (are_items or has_person) else []
-
-
-def _crossed_with(name: str, columns: Mapping[str, Distinct]) -> list[str]:
-    """The columns whose values each stand at most once beside each value of another column.
-
-    Both columns differ within the values of the other. The one with the most values comes first.
-    """
-    from lmdiag.stimuli.values.codes import combined, n_distinct
-
-    codes = columns[name].codes
-    found = [
-        other
-        for other, values in columns.items()
-        if other != name and values.are_groups and not is_outcome(other)
-        if n_distinct(combined(codes, values.codes)) == values.n_filled == columns[name].n_filled
-        if values.differs_within(columns[name]) and columns[name].differs_within(values)
-    ]
-    return sorted(found, key=lambda other: -len(columns[other].levels))
 
 
 def named_options(columns: Mapping[str, str]) -> tuple[str, ...]:
