@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lmdiag.stimuli.proposing.response_columns import response_columns
 from lmdiag.stimuli.proposing.word_rows import may_be_response, word_rows
+from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct
 from lmdiag.stimuli.values.items import names_rows
 from lmdiag.stimuli.values.kinds import MOST_LABELS, Distinct, is_numeral
 from lmdiag.stimuli.values.layouts import TableLayout, as_typed, named_options
@@ -219,8 +220,6 @@ def _differs_with_one_text(layout: TableLayout, name: str, texts: Sequence[str])
     """Whether numbers that do not count rows differ between rows with the same texts."""
     import numpy as np
 
-    from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct
-
     values = layout.values[name]
     roles = ("reader", "position", "text", "list", "item", "set")
     is_named_else = any(is_named(name, role) for role in roles) and not is_outcome(name)
@@ -251,8 +250,6 @@ def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
 
 def _are_trials(layout: TableLayout, name: str) -> bool:
     """Whether numbers are those of the trials of a reader: each once, up to the rows of one."""
-    from lmdiag.stimuli.values.codes import combined, n_distinct
-
     readers = named("reader", layout.values)
     if not readers:
         return False

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct, n_distinct_by
 from lmdiag.stimuli.values.kinds import MOST_LABELS, Distinct
 from lmdiag.stimuli.values.layouts import TableLayout
 from lmdiag.stimuli.values.names import NAMES_OF_RESPONSES, is_named, named
@@ -105,8 +106,6 @@ def _response(layout: TableLayout, context: str) -> str:
 
 def _are_general(layout: TableLayout, context: str, name: str) -> bool:
     """Whether values are those of most contexts, as of lists and ratings; words may be, too."""
-    from lmdiag.stimuli.values.codes import combined, n_distinct
-
     contexts = layout.values[context]
     values = layout.values[name]
     n_pairs = n_distinct(combined(contexts.codes, values.codes))
@@ -140,8 +139,6 @@ def _are_said(layout: TableLayout, context: str, name: str) -> bool:
     column of labels tells which of them.
     """
     import numpy as np
-
-    from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct, n_distinct_by
 
     contexts = layout.values[context].codes
     words = layout.values[name].codes
@@ -191,8 +188,6 @@ def amount_column(
     depend on the number of words.
     """
     import numpy as np
-
-    from lmdiag.stimuli.values.codes import combined, n_distinct
 
     if named("reader", columns) or not _AMOUNTS.isdisjoint(map(folded, columns)):
         return None

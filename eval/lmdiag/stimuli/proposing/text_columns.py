@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import permutations
 from statistics import median
 
+from lmdiag.stimuli.values.codes import combined, n_distinct
 from lmdiag.stimuli.values.critical_words import critical_options, may_be_critical, word_spans
 from lmdiag.stimuli.values.items import names_rows
 from lmdiag.stimuli.values.kinds import FEW_ROWS, MOST_LABELS, RELATED, overlap, words_of
@@ -104,8 +105,6 @@ class TextColumns(TableLayout):
 
     def _is_condition(self, name: str) -> bool:
         """Whether rows have one value, or most items most of a few."""
-        from lmdiag.stimuli.values.codes import combined, n_distinct
-
         values = self.values[name]
         n = len(values.levels)
         if n < 2 or not self.item or n > MOST_LABELS:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct
 from lmdiag.stimuli.values.kinds import Distinct
 from lmdiag.stimuli.values.layouts import TableLayout
 from lmdiag.stimuli.values.marks import has_end_mark
@@ -106,8 +107,6 @@ def may_be_response(layout: TableLayout, word: str, name: str) -> bool:
     They are called so, or they are not surprisals, do not follow from the word, as its length, and
     do not rise from word to word, as its place.
     """
-    from lmdiag.stimuli.values.codes import is_known_from
-
     numbers, words = layout.values[name], layout.values[word]
     if is_outcome(name) or is_named(name, "outcome"):
         return True
@@ -231,8 +230,6 @@ def _beginnings(
     None where a position of a text has two words.
     """
     import numpy as np
-
-    from lmdiag.stimuli.values.codes import combined, n_distinct
 
     words = columns[word].codes
     names = combined(np.zeros_like(words), *(columns[name].codes for name in texts))

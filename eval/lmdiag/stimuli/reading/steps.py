@@ -25,6 +25,7 @@ from lmdiag.files.reading import user_path
 from lmdiag.stimuli.reading.columns import ITEM_COLUMNS, name_columns, near_names
 from lmdiag.stimuli.reading.filters import Condition
 from lmdiag.stimuli.reading.forms import in_form
+from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct, n_distinct_by
 from lmdiag.stimuli.values.critical_words import column_and_start, with_one_critical
 from lmdiag.stimuli.values.items import item_column
 from lmdiag.stimuli.values.kinds import FEW_ROWS, Distinct, is_numeral, values_of
@@ -157,8 +158,6 @@ def _may_be_items(name: str, values: Distinct, texts: NDArray[np.intp]) -> bool:
 
     Templates make the same sentence for several items.
     """
-    from lmdiag.stimuli.values.codes import combined, n_distinct
-
     counts = values.counts
     is_few = len(values.levels) > FEW_ROWS and counts.min() > 1 and counts.max() <= _MOST_OF_ITEM
     n_pairs = n_distinct(combined(values.codes, texts))
@@ -172,8 +171,6 @@ def _is_named_else(name: str) -> bool:
 
 def _is_known(values: Distinct, texts: NDArray[np.intp]) -> bool:
     """Whether all rows with one text have one value, or all have none."""
-    from lmdiag.stimuli.values.codes import is_known_from
-
     return is_known_from(values.codes + 1, [texts])
 
 
@@ -411,8 +408,6 @@ def _response_of(table: Table) -> str:
     It does so in a quarter of the groups of such rows, and is not named as a list or the like.
     """
     import numpy as np
-
-    from lmdiag.stimuli.values.codes import combined, n_distinct_by
 
     columns = {x: values_of(v) for x, v in table.columns.items() if x not in ROW_NAMES}
     for name, values in columns.items():

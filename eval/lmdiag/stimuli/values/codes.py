@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-Codes = NDArray[np.intp]
+Codes: TypeAlias = "NDArray[np.intp]"
 """Numbers of the values of a column, (n rows,)."""
 
 
 def combined(*columns: Codes) -> Codes:
     """Returns the number of each combination of values, (n rows,); -1 where one is missing."""
+    import numpy as np
     from pandas import factorize
 
     codes, *others = columns
@@ -25,6 +28,7 @@ def combined(*columns: Codes) -> Codes:
 
 def first_rows_of(codes: Codes) -> Codes:
     """Returns the first row of each value, in their order, (n values,)."""
+    import numpy as np
     from pandas import Series
 
     return np.flatnonzero((codes >= 0) & ~Series(codes).duplicated().to_numpy())
@@ -32,17 +36,23 @@ def first_rows_of(codes: Codes) -> Codes:
 
 def n_distinct(codes: Codes) -> int:
     """Returns the number of distinct values."""
+    import numpy as np
+
     return int(np.count_nonzero(np.bincount(codes[codes >= 0])))
 
 
 def n_distinct_by(groups: Codes, codes: Codes) -> Codes:
     """Returns the number of distinct values in each group, (n groups,)."""
+    import numpy as np
+
     rows = first_rows_of(combined(groups, codes))
     return np.bincount(groups[rows], minlength=int(groups.max(initial=-1)) + 1)
 
 
 def is_known_from(codes: Codes, others: Sequence[Codes]) -> bool:
     """Returns whether the level of a column is known where those of others are."""
+    import numpy as np
+
     if not others:
         return False
     by = combined(*others)
@@ -52,6 +62,8 @@ def is_known_from(codes: Codes, others: Sequence[Codes]) -> bool:
 
 def presence(items: Codes, codes: Codes, n_levels: int) -> Codes:
     """Returns the number of rows of each level in each item, (n items, n levels)."""
+    import numpy as np
+
     n_items = int(items.max(initial=-1)) + 1
     filled = (items >= 0) & (codes >= 0)
     cells = items[filled].astype(np.int64) * n_levels + codes[filled]
@@ -66,6 +78,8 @@ def variance_of_counts(counts: Codes) -> float:
     Args:
         counts: (n groups, n levels); groups without rows do not count.
     """
+    import numpy as np
+
     counts = counts[counts.any(axis=1)]
     degrees = (counts.shape[0] - 1) * (counts.shape[1] - 1)
     if degrees <= 0:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from lmdiag.stimuli.values.codes import combined, n_distinct, n_distinct_by
 from lmdiag.stimuli.values.marks import GAP, SINGLE_GAP, is_ended
 from lmdiag.tables.table_files import MISSING, coded_texts
 from lmdiag.text import WITHOUT_SPACES
@@ -202,15 +203,11 @@ class Distinct:
 
     def is_same_as(self, other: Distinct) -> bool:
         """Whether another column groups the rows in the same way."""
-        from lmdiag.stimuli.values.codes import combined, n_distinct
-
         n_pairs = n_distinct(combined(self.codes, other.codes))
         return len(self.levels) == len(other.levels) == n_pairs
 
     def differs_within(self, groups: Distinct) -> bool:
         """Whether most values of another column have several of these."""
-        from lmdiag.stimuli.values.codes import n_distinct_by
-
         n_values = n_distinct_by(groups.codes, self.codes)
         return bool(2 * (n_values > 1).sum() > (n_values > 0).sum())
 
@@ -244,8 +241,6 @@ class Distinct:
 
     def _are_labels(self, items: NDArray[np.intp] | None) -> bool:
         """Whether there are two to six values, in more than twelve rows, which repeat."""
-        from lmdiag.stimuli.values.codes import n_distinct_by
-
         n = len(self.levels)
         if not (2 <= n <= MOST_LABELS and self.n_filled > FEW_ROWS and self.n_filled >= 2 * n):
             return False

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lmdiag.stimuli.values.codes import is_known_from
 from lmdiag.stimuli.values.items import item_column, participants
 from lmdiag.stimuli.values.kinds import (
     FEW_ROWS,
@@ -41,8 +42,6 @@ class TableLayout:
 
     def _found_of_readers(self) -> set[str]:
         """The columns that are about readers: each has one value in all rows of a reader."""
-        from lmdiag.stimuli.values.codes import is_known_from
-
         readers = [self.values[name] for name in self.participants]
         readers = [x for x in readers if 2 * len(x.levels) <= x.n_filled]
         if not readers:
@@ -84,8 +83,6 @@ class TableLayout:
 
     def name_items(self, name: str) -> bool:
         """Returns whether short texts name the items: each item has one, in several rows."""
-        from lmdiag.stimuli.values.codes import is_known_from
-
         values = self.values[name]
         if not self.item or values.mean_words >= _LONG or not values.are_groups:
             return False

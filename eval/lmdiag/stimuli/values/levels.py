@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+from lmdiag.stimuli.values.codes import Codes
 from lmdiag.stimuli.values.kinds import Distinct, distinct_values, values_of
 from lmdiag.stimuli.values.names import TEXT_COLUMNS
 from lmdiag.tables.table_files import coded_texts
@@ -15,8 +16,6 @@ from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
-
-    from lmdiag.stimuli.values.codes import Codes
 
 
 def joined_texts(table: DataFrame, mark: str = " ") -> Series:

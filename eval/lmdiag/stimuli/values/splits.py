@@ -9,6 +9,7 @@ from math import prod
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from lmdiag.stimuli.values.codes import combined, is_known_from
 from lmdiag.stimuli.values.kinds import MOST_LABELS, RELATED, Distinct, is_numeral, shared_words
 
 if TYPE_CHECKING:
@@ -171,8 +172,6 @@ def _readings(
     import numpy as np
     from pandas import factorize
 
-    from lmdiag.stimuli.values.codes import combined
-
     for separator, parts in _divisions(names) if len(names) > 1 else ():
         codes = [factorize(np.array(part, dtype=object))[0] for part in zip(*parts, strict=True)]
         part_names = _part_names(parts, taken)
@@ -196,8 +195,6 @@ def split_with_items(labels: Distinct, items: Distinct, column: str, taken: Coll
         taken: names of the columns of the table.
     """
     import numpy as np
-
-    from lmdiag.stimuli.values.codes import is_known_from
 
     for split, of_items, _ in _readings(labels.levels, taken, "part"):
         of_rows = np.where(labels.codes < 0, -1, of_items[labels.codes])
