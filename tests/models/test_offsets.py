@@ -6,6 +6,7 @@ from tokenizers import pre_tokenizers, processors
 
 from lmdiag.models.loading import tokenizer_file
 from lmdiag.models.loading.tokenizer_file import check_offsets
+from lmdiag.models.tokens.spelling import Spelling
 from lmdiag.types import BadInput, Sentence
 from models.toys import ask, asked, gpt2
 
@@ -31,6 +32,20 @@ def test_the_first_word_keeps_its_token(trimming):
     answer = ask(asked(gpt2(len(tokenizer)), tokenizer, "causal"), Sentence("I saw"), top=0)[0]
     assert [word.n_tokens for word in answer.words] == [1, 1]
     assert check_offsets("toy", tokenizer) is None
+
+
+def test_punctuation_keeps_its_token():
+    """It is split off, and given a space that is not in the text; so is the word behind it."""
+    tokenizer = byte_level("Ġ I", "Ġ (", "Ġ a")
+    backend = tokenizer.backend_tokenizer
+    backend.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Punctuation(), pre_tokenizers.ByteLevel(add_prefix_space=True)]
+    )
+    backend.post_processor = processors.ByteLevel(trim_offsets=True)
+    assert backend.encode("I (a").offsets[-1] == (4, 4)
+    assert check_offsets("toy", tokenizer) is None
+    spelled = Spelling(tokenizer).spell("I (a.")
+    assert (spelled.spans[-3], spelled.uncovered) == ((3, 4), [])
 
 
 def test_tokens_without_characters_are_refused(monkeypatch):

@@ -9,6 +9,7 @@ other tokens then.
 from __future__ import annotations
 
 import json
+from copy import copy
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -84,28 +85,33 @@ def check_offsets(model_id: str, tokenizer: PreTrainedTokenizerBase) -> str | No
     """Has a tokenizer tell the characters of all tokens of plain words, or refuses it.
 
     Files whose pre-tokenizer adds a space before a text, and whose post-processor trims spaces as
-    if it did not, give the first word no characters. They are then left as they are, with spaces.
+    if it did not, give the first word no characters; where a space is added before each punctuation
+    mark, words behind one lose their first letter. So spaces are not trimmed, which needs no other
+    change: they belong to the word behind them anyhow.
 
     Args:
         model_id: for messages.
         tokenizer: is changed.
 
     Returns:
-        a warning where it was changed; None where nothing was.
+        a warning where a plain word had no characters; None for none.
 
     Raises:
         BadInput: tokens have no characters.
     """
     backend: Tokenizer = tokenizer.backend_tokenizer
     text = _without_characters(backend)
+    if backend.post_processor is not None:
+        step = json.loads(backend.post_processor.__getstate__())
+        untrimmed = copy(backend.post_processor)
+        untrimmed.__setstate__(json.dumps(_untrimmed(step)).encode())
+        backend.post_processor = untrimmed
+    text_after = _without_characters(backend)
+    head = f"model {model_id}: its tokenizer.json gives tokens of {text!r} no characters"
+    if text_after is not None:
+        raise BadInput(f"{head}, so that lmdiag cannot tell which word they belong to")
     if text is None:
         return None
-    file = json.loads(backend.to_str())
-    untrimmed = file | {"post_processor": _untrimmed(file["post_processor"])}
-    backend.post_processor = Tokenizer.from_str(json.dumps(untrimmed)).post_processor
-    head = f"model {model_id}: its tokenizer.json gives tokens of {text!r} no characters"
-    if _without_characters(backend) is not None:
-        raise BadInput(f"{head}, so that lmdiag cannot tell which word they belong to")
     return f"{head} (add_prefix_space and trim_offsets contradict each other): they are repaired"
 
 

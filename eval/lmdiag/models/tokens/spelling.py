@@ -128,16 +128,17 @@ class Spelling:
     def spell(self, text: str) -> SpelledText:
         """Returns a text by itself as tokens, without special ones."""
         encoding = self._backend.encode(text, add_special_tokens=False)
-        spans, missing, covered = [], [], 0
-        for left, right in [*encoding.offsets, (len(text), len(text))]:
-            if not text[covered:left].isspace():
-                missing += [n for n in range(covered, left) if not _invisible(text[n])]
-            covered = max(covered, right)
+        spans = []
+        is_covered = bytearray(len(text))
+        for left, right in encoding.offsets:
+            is_covered[left:right] = b"1" * (right - left)
             while left < right and text[left].isspace():
                 left += 1
             spans.append((left, right))
+        pairs = enumerate(zip(text, is_covered, strict=True))
+        missing = [n for n, (mark, covered) in pairs if not covered and not _invisible(mark)]
         controls = [number for number, id in enumerate(encoding.ids) if id in self._controls]
-        return SpelledText(tuple(encoding.ids), spans[:-1], controls, missing)
+        return SpelledText(tuple(encoding.ids), spans, controls, missing)
 
     def around(self, query: Query) -> tuple[Pieces, Pieces]:
         """Returns the pieces left and right of the blank in a sentence, without special tokens."""
