@@ -254,6 +254,19 @@ def test_time_and_memory_grow_as_columns(tmp_path, monkeypatch):
     assert peaks[1] < GROWTH * peaks[0]
 
 
+def test_time_of_a_report_grows_as_models(tmp_path, monkeypatch):
+    """In formats in which every figure is a cell of its own."""
+    file = tmp_path / "blanks.csv"
+    pd.DataFrame(blanks(100)).to_csv(file, index=False)
+    runs = [make_run(tmp_path / f"{i}", file, id=f"org/model-{i}", seed=i) for i in range(30)]
+    times = []
+    for n in (3, 3, 30):  # the first one imports what it needs
+        words = " ".join(map(str, runs[:n]))
+        monkeypatch.setitem(ARGUMENTS, "report models", f"{words} --out {{out}}.tex {{out}}.docx")
+        times.append(seconds("report models", "", tmp_path / f"report-{len(times)}"))
+    assert times[2] < GROWTH * times[1]
+
+
 def test_time_of_ranks_grows_as_entries(data):
     """Of entries with a value each, which the requests above do not have."""
     run = load_run(data[ROWS[0]] / "a")

@@ -188,7 +188,7 @@ def test_the_file_of_a_run_gives_the_task_and_setting_asked_for(tmp_path):
 
 IMPOSSIBLE = {
     "two targets": ([-0.1, -0.1], [None] * 2, "1.8097 of probability together, more than 1"),
-    "a target beside the list": ([-0.1, -9.0], [[-0.2, -3.0]] * 2, "1.7734 of probability"),
+    "a target beside the list": ([-0.1, -9.0], [[-0.2, -3.0]] * 2, "1.7735 of probability"),
     "a list": ([-9.0, -9.0], [[-0.1, -0.2]] * 2, "1.723"),
     "rank 1 below the list": ([-4.0, -9.0], [[-0.2, -3.0]] * 2, "has rank 1 and log_prob -4"),
 }

@@ -195,7 +195,8 @@ def _add_table(document: Document, grid: Grid, *, has_note: bool) -> None:
     table = document.add_table(1 + len(grid.rows), len(widths))
     table.autofit = False
     headings = [*grid.label_headings, *(_heading(x.label, x.facts) for x in grid.headings)]
-    _fill(table.rows[0], headings, len(grid.label_headings))
+    style = document.styles[_TABLE_TEXT].style_id
+    _fill(table.rows[0], headings, len(grid.label_headings), style)
     for cell in table.rows[0].cells:
         cell.vertical_alignment = WD_ALIGN_VERTICAL.BOTTOM
     table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
@@ -205,7 +206,7 @@ def _add_table(document: Document, grid: Grid, *, has_note: bool) -> None:
         first, *others = row.labels
         cells = ["\n".join(_lines(grid, cell)) for cell in row.cells]
         texts = [first, *others, *cells]
-        _fill(made, texts, len(row.labels))
+        _fill(made, texts, len(row.labels), style)
         of_label = made.cells[0].paragraphs[0].paragraph_format
         of_label.left_indent = Pt(8 * (row.depth + 1))
         of_label.first_line_indent = Pt(-8)
@@ -247,13 +248,16 @@ def _heading(label: str, facts: Any) -> str:
     return "\n".join((label, *facts))
 
 
-def _fill(row: Any, texts: list[str], n_labels: int) -> None:
-    """Writes the texts of a row; those of figures stand right."""
+def _fill(row: Any, texts: list[str], n_labels: int, style: str) -> None:
+    """Writes the texts of a row; those of figures stand right.
+
+    `style` is an id: for each assigned name, python-docx reads all styles of the document.
+    """
     from docx.enum.text import WD_ALIGN_PARAGRAPH
 
     for i, (cell, text) in enumerate(zip(row.cells, texts, strict=True)):
         paragraph = cell.paragraphs[0]
-        paragraph.style = _TABLE_TEXT
+        paragraph._p.style = style
         text = visible_lines(text)
         # intervals stay on one line; long labels would be divided within words
         paragraph.add_run(text if i < n_labels else tied(text))
