@@ -146,6 +146,7 @@ REFUSED = {
                             r"'\[MASK\]': write what is left .* --columns sentence=context"),
     "template": ({"context": ["The $PRONOUN is"], "target": ["x"]}, {}, r"'\$PRONOUN'"),
     "two gaps": ({"sentence": ["The {} ran {}."], "target": ["x"]}, {}, "row 1: .* 2 gaps"),
+    "gap in a context": ({"Context": ["A {} b."], "target": ["x"]}, {}, "sentence=Context if the"),
     "gap in some": ({"sentence": ["A XXXX.", "B."], "target": ["x", "y"]}, {}, "row 2: .* no gap"),
     "gap, no target": ({"sentence": ["A <mask>."]}, {}, "give the word .* in a column target"),
     "stars": ({"sentence": ["The*dog*ran.", "A*cat*ran."]}, {}, r"give --separator '\*'"),
@@ -432,6 +433,22 @@ PROPOSED = {
     "fragments beside numbered responses": (
         "Satz,P1,P2,P3\nHe sang a very long,song,song,tune\nShe saw the old,barn,cow,barn\n",
         "with --columns context=Satz --wide P1 P2 P3"),
+    "numbered columns and words between": (
+        "N1,that,N2,w,N3\nThe old cars,that,the men,who,the cook.\nThe wide doors,that,the "
+        "girls,whom,the boy.\n",
+        "--columns region_1=N1 region_2=that region_3=N2 region_4=w region_5=N3"),
+    "a word after two contexts": (
+        "item,P1,P2,target\n1,The hen was here now.,It saw a big,dog\n2,A cook had come by.,She "
+        "was not,late\n", "--columns context=P1..P2"),
+    "right and wrong": (
+        "length,kind,hit\n2,new,1\n3,old,0\n2,new,1\n1,old,1\n4,new,0\n",
+        "responses in numbers: for `lmdiag analyse`, with --response hit --item COLUMN"),
+    "numbers of trials": (
+        "trialNr,itemNr,a\n1,4,x\n2,5,y\n3,6,x\n4,4,y\n5,5,x\n6,6,y\n",
+        "responses in numbers: for `lmdiag analyse`, with --response COLUMN --item itemNr"),
+    "codes of participants": (
+        "ID,Ort,ms\n" + "".join(f"S{i},{k},{300 + i * k}\n" for i in range(8) for k in range(8)),
+        "responses in numbers: for `lmdiag analyse`, with --response ms --item Ort"),
     "numbered columns": ("item,r1,r2,r3\n1,The,old,hen.\n", "--columns region=r1..r3"),
     "another name": ("ID,Stimulus\n1,The hen ran.\n2,A cook sang.\n",
                      "--columns sentence=Stimulus"),
@@ -639,6 +656,9 @@ def test_responses_beside_sentences_are_named_with_their_command(tmp_path, comma
     path = written(tmp_path, rows.to_csv(index=False))
     (line,) = [x for x in command("check", path)[1].splitlines() if x.startswith("perhaps")]
     assert line.endswith("responses in numbers: for `lmdiag analyse`, with --response rating")
+    path = written(tmp_path, rows.rename(columns={"item": "Satznummer"}).to_csv(index=False))
+    (line,) = [x for x in command("check", path)[1].splitlines() if x.startswith("perhaps")]
+    assert line.endswith("--response rating --item Satznummer")
 
 
 def test_a_proposal_has_the_options_that_are_given_and_is_tried(tmp_path, command):

@@ -356,6 +356,7 @@ def _of_stimuli(found: TableCheck, source: Table | None, rows: Stimuli) -> Table
     other = None
     if not is_cloze and not rows.compared:
         other = _beside_sentences(rows, beside) or responses_beside_texts(beside)
+        other = _with_item_of(other, rows, beside)
     found = replace(
         found,
         command="cloze" if is_cloze else "run",
@@ -381,6 +382,16 @@ def _of_stimuli(found: TableCheck, source: Table | None, rows: Stimuli) -> Table
     uses += [CheckedColumn(x, "condition", levels=of) for x, of in design.levels.items()]
     uses += [CheckedColumn(x, _use_of(x, why), why) for x, why in design.others.items()]
     return _with_problems(replace(found, columns=_columns(found, source, uses)))
+
+
+def _with_item_of(other: OtherRows | None, rows: Stimuli, names: Iterable[str]) -> OtherRows | None:
+    """Responses in numbers with the column of items that stimuli of the same table have."""
+    if other is None or other.command != "analyse":
+        return other
+    columns = rows.columns()
+    items = columns.get("item")
+    item = next((x for x in names if items and x != "item" and columns.get(x) == items), "")
+    return other._replace(columns={**other.columns, "item": item}) if item else other
 
 
 def _beside_sentences(rows: Stimuli, columns: Mapping[str, Sequence[Any]]) -> OtherRows | None:
@@ -434,6 +445,8 @@ def _of_unknown(
     if other is None:
         of_readers = responses_beside_texts(own_names(unknown.table.columns))
         readings = [_with_own_items(found, reading, table) for reading in unknown.readings]
+        if readings:
+            of_readers = _with_item_of(of_readers, readings[0].rows, unknown.columns)
         proposals = (_proposal(found, reading, unknown.notes) for reading in readings)
         return replace(
             found,

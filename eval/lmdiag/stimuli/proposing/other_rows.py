@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from lmdiag.stimuli.proposing.response_columns import response_columns
 from lmdiag.stimuli.proposing.word_rows import may_be_response, word_rows
 from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct
-from lmdiag.stimuli.values.items import names_rows
+from lmdiag.stimuli.values.items import crossed_with, names_rows
 from lmdiag.stimuli.values.kinds import MOST_LABELS, Distinct, is_numeral
 from lmdiag.stimuli.values.layouts import TableLayout, as_typed, named_options
 from lmdiag.stimuli.values.names import is_named, is_outcome, named
@@ -160,14 +160,14 @@ def _numbers(layout: TableLayout) -> OtherRows | None:
 
 def _unnamed_numbers(layout: TableLayout) -> OtherRows | None:
     """Numbers in a table without texts, of which the item or the response has no known name."""
-    measures = [x for x in _measures(layout, [layout.item]) if not names_rows(x)]
+    measures = _measures(layout, [layout.item])
     numbers = [x for x in layout.of_kind("number") if x != layout.item]
     has_texts = layout.of_kind("text") or layout.numbered_words()
     if has_texts or not (measures or (layout.item and numbers)):
         return None
     columns = {"item": layout.item} if layout.item else {}
-    columns |= {"response": measures[0]} if measures and is_outcome(measures[0]) else {}
-    columns |= {"response": measures[0]} if len(measures) == 1 else {}
+    known = measures if len(measures) == 1 else [*filter(is_outcome, measures)]
+    columns |= {"response": known[0]} if known else {}
     what = "responses in numbers" if columns else "numbers, which may be responses"
     return OtherRows("analyse", what, columns)
 
@@ -233,9 +233,13 @@ def _differs_with_one_text(layout: TableLayout, name: str, texts: Sequence[str])
 
 
 def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
-    """The columns of numbers that may be responses, surprisal and known names first."""
+    """The columns of numbers that may be responses, surprisal and known names first.
+
+    Numbers that each item has once are those of participants or items; right and wrong come last.
+    """
     numbers = [x for x in layout.of_kind("number") if x not in others]
     surprisal = [x for x in numbers if folded(x) == "surprisal"]
+    choices = [x for x in numbers if is_outcome(x) and len(layout.values[x].levels) == 2]
     numbers = [x for x in numbers if len(layout.values[x].levels) > 2]
     with_units = [x for x in layout.of_kind("word", "label") if _has_numbers(layout, x)]
     known = [x for x in layout.values if x in numbers or x in with_units]
@@ -244,8 +248,10 @@ def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
     roles = ("reader", "position", "text", "list", "item", "count")
     further = [x for x in numbers if not any(is_named(x, role) for role in roles)]
     further = [x for x in further if folded(x) != "region" and not _are_trials(layout, x)]
+    crossed = [y for x in others if x in layout.values for y in crossed_with(x, layout.values)]
+    further = [x for x in further if not (names_rows(x) or x in crossed)]
     further.sort(key=lambda x: len(layout.values[x].levels) <= MOST_LABELS)
-    return [*dict.fromkeys((*surprisal, *outcomes, *further))]
+    return [*dict.fromkeys((*surprisal, *outcomes, *further, *choices))]
 
 
 def _are_trials(layout: TableLayout, name: str) -> bool:

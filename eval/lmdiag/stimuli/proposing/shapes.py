@@ -5,6 +5,7 @@ What a function yields is only tried: it may not read the table, see `proposals`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, pairwise
@@ -99,11 +100,22 @@ def parts_of_sentences(layout: TextColumns) -> Iterator[TableOptions]:
     regions = parts or _numbered(layout)
     if regions:
         columns = named_options(_item(layout))
-        yield TableOptions(columns=(*columns, f"region={regions[0]}..{regions[-1]}"))
+        yield TableOptions(columns=(*columns, *_as_regions(regions)))
     inner = parts[1:-1]
     are_words = all(layout.kinds[name] == "word" for name in inner)
     if len(inner) > 1 and are_words and not places:  # words of conditions, or that follow others
         yield from filter(None, [_between(layout, parts, [inner])])
+
+
+def _as_regions(names: Sequence[str]) -> list[str]:
+    """The option that reads columns as regions: a range, or each of them by its number.
+
+    A range of columns that differ in their numbers alone leaves out others between them.
+    """
+    stems = [re.sub(r"\d+", "", name) for name in names]
+    if stems[0] != stems[-1] or len({*stems}) == 1:
+        return [f"region={names[0]}..{names[-1]}"]
+    return [f"region_{number}={name}" for number, name in enumerate(names, start=1)]
 
 
 def _parts(layout: TextColumns) -> list[str]:
@@ -151,12 +163,17 @@ def _content(text: str) -> frozenset[str]:
 def _numbered(layout: TextColumns) -> list[str]:
     """The columns of parts of sentences whose names differ in their numbers alone.
 
-    There are three or more, and not all of them are whole sentences, which end in a full stop.
+    There are three or more, with no other words between them, and not all of them are whole
+    sentences, which end in a full stop.
     """
+    order = [x for x in layout.values if layout.kinds[x] in ("word", "label", "text")]
     has_contexts = any(layout.kinds[name] == "text" for name in named("context", layout.values))
     for names in layout.numbered_words():
         if has_contexts and all(layout.kinds[name] != "text" for name in names):
             continue  # words that continue a context
+        inside = order[order.index(names[0]) : order.index(names[-1])]
+        if not all(re.search(r"\d", name) for name in inside):
+            continue
         if not all(map(is_ended, layout.values[names[0]].levels)):
             return names
     return []
@@ -236,6 +253,7 @@ def texts_after_contexts(layout: TextColumns) -> Iterator[TableOptions]:
     """Yields the sentences or words after a context: with a critical word, whole, of conditions."""
     context = _context(layout)
     if not context:
+        yield from _word_after_parts(layout)
         return
     after: list[TableOptions] = []
     if len(layout.contexts) < 2 or len(named("context", layout.contexts)) == 1:
@@ -248,6 +266,17 @@ def texts_after_contexts(layout: TextColumns) -> Iterator[TableOptions]:
         right = [x for x in right if layout.kinds[x] not in ("number", "file")]
         sides = {"context": context} | ({"right_context": right[0]} if right else {})
         yield _of_words(layout, _item(layout) | sides)
+
+
+def _word_after_parts(layout: TextColumns) -> Iterator[TableOptions]:
+    """Yields the words after contexts in several columns, whose names differ in their numbers."""
+    parts = [x for x in layout.sentences if re.search(r"\d", x)]
+    is_one = len({re.sub(r"\d+", "", name) for name in parts}) == 1
+    targets = [x for x in named("target", layout.words) if folded(x).startswith("target")]
+    if len(parts) < 2 or not (is_one and targets) or layout.related(parts) == parts:
+        return
+    columns = named_options({**_item(layout), "target": targets[0]})
+    yield TableOptions(columns=(f"context={parts[0]}..{parts[-1]}", *columns))
 
 
 def _context(layout: TextColumns) -> str:

@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
+from shlex import quote
 from typing import Any
 
 from lmdiag import diagnostics
@@ -40,7 +41,7 @@ _UNCHANGED = {"text": str, "number": float, "boolean": bool, "words": None}
 
 _SPLIT = (
     "write what is left of it into context, and what follows it into right_context, or give "
-    "--columns sentence=context if the text has both sides"
+    "--columns sentence={column} if the text has both sides"
 )
 _WHOLE = (
     "write whole sentences, or give the word that is scored there in a column target (people's "
@@ -64,7 +65,7 @@ _RULES = [
     (("gap_spaces",), r"\A(?!(?:both|before|after|none)?\Z)", "is not both, before, after or none"),
     (("target",), r"\A\s*\Z", "is empty: name the word to score"),
     (("target",), r"\A\s|\s\Z", "has a space at its edge: remove it"),
-    (("sentence",), r"\A\s*\Z", "is empty: write a sentence, or give --filter 'sentence!='"),
+    (("sentence",), r"\A\s*\Z", "is empty: write a sentence, or give --filter {missing}"),
     (("sentence",), GAP, f"has a blank in it, {{!r}}: {_WHOLE}"),
     (
         ("sentence",),
@@ -156,7 +157,8 @@ def _core_values(table: Table, column: Column, values: Sequence[Any]) -> list[An
     found = _values(table, column, values)
     if column.default is None and None in found:
         note = " (NA and NaN are missing values: save such a word as JSON lines)" * table.is_text
-        remedy = f"fill it in, or give --filter '{column.name}!='"
+        source = table.sources.get(column.name, column.name)
+        remedy = f"fill it in, or give --filter {quote(f'{source}!=')}"
         problem = f"the column {column.name} is empty: {remedy}{note}"
         raise table.error(found.index(None), problem)
     found = [column.default if value is None else value for value in found]
@@ -234,7 +236,7 @@ def check_values(columns: Mapping[str, Sequence[Any]], table: Table, problems: P
         texts = {*chain.from_iterable(rows)}
         if name == "context" and "gap_spaces" in columns:  # as typed, e.g. after a line break
             texts = {text for text in texts if not text[-1:].isspace()}
-        wrong = _text_problems(name, texts)
+        wrong = _text_problems(name, texts, table.sources.get(name, name))
         if not wrong:
             continue
         with problems.kept():
@@ -270,7 +272,7 @@ def check_values(columns: Mapping[str, Sequence[Any]], table: Table, problems: P
 
 def text_problem(column: str, text: str) -> str:
     """Returns what is wrong with a text in a core column; "" if nothing is."""
-    return _text_problems(column, {text}).get(text, "")
+    return _text_problems(column, {text}, column).get(text, "")
 
 
 def markup_problem(text: str) -> str:
@@ -280,14 +282,21 @@ def markup_problem(text: str) -> str:
     return message.format(match[0], text) if match else ""
 
 
-def _text_problems(column: str, texts: Collection[str]) -> dict[str, str]:
-    """Text -> the first thing that is wrong with it; a search runs over all texts."""
+def _text_problems(column: str, texts: Collection[str], source: str) -> dict[str, str]:
+    """Text -> the first thing that is wrong with it; a search runs over all texts.
+
+    Args:
+        column: core column.
+        texts: some of its texts.
+        source: its name in the file, for remedies.
+    """
+    names = {"column": quote(source), "missing": quote(f"{source}!=")}
     with_signs = [*filter(_SIGNS, texts)]
     problems: dict[str, str] = {}
     for rule, message in _RULES_OF[column]:
         tried = with_signs if rule.pattern in (GAP, MARKUP) else texts
         for match in filter(None, map(rule.search, tried)):
-            problems.setdefault(match.string, message.format(match[0], match.string))
+            problems.setdefault(match.string, message.format(match[0], match.string, **names))
     return problems
 
 

@@ -20,6 +20,8 @@ _MARGIN = 0.25
 # ends of folded names of columns that number or name something
 _NUMBERS_ROWS = re.compile(r"(id|nr|no|num|number|item|code)\Z").search
 
+_NUMBERED = re.compile(r"([^\W\d_]+)[\W_]?\d+").fullmatch
+
 
 def names_rows(column: str) -> bool:
     """Returns whether the name of a column says that it numbers or names something."""
@@ -81,7 +83,7 @@ def _named_as_items(columns: Mapping[str, Distinct]) -> str:
         repeats = 1 < len(values.levels) < values.n_filled
         if repeats and not values.are_texts and not _is_factor(name, columns, names):
             return name
-    crossed = _crossed_with(people[0], columns) if people else []
+    crossed = crossed_with(people[0], columns) if people else []
     crossed = [name for name in crossed if _may_name_items(name, columns[name], people[0])]
     return next(iter((*(x for x in names if x in begin), *crossed)), "")
 
@@ -111,13 +113,14 @@ def participants(columns: Mapping[str, Distinct]) -> list[str]:
     column, as a participant reads each item once, and
 
     - that column has texts, or names more items than a column of labels has values; or
-    - a column of the age or the like has one value for each `ID`.
+    - a column of the age or the like has one value for each `ID`; or
+    - its values are codes as S01.
     """
     names = named("reader", columns)
     name = next((x for x in columns if folded(x.removesuffix(DATA_SUFFIX)) == "id"), "")
     if names or not name or not columns[name].are_groups:
         return names
-    crossed = _crossed_with(name, columns)
+    crossed = crossed_with(name, columns)
     are_items = any(
         columns[other].are_texts
         or (is_named(other, "item") and len(columns[other].levels) > MOST_LABELS)
@@ -127,11 +130,18 @@ def participants(columns: Mapping[str, Distinct]) -> list[str]:
         is_named(other, "person") and is_known_from(values.codes, [columns[name].codes])
         for other, values in columns.items()
     )
-    return [name] if crossed and (are_items or has_person) else []
+    are_codes = all(map(_names_participant, columns[name].levels))
+    return [name] if crossed and (are_items or has_person or are_codes) else []
 
 
-def _crossed_with(name: str, columns: Mapping[str, Distinct]) -> list[str]:
-    """The columns whose values each stand at most once beside each value of another column.
+def _names_participant(level: str) -> bool:
+    """Whether a value is a participant's, as S01 or subj_12."""
+    match = _NUMBERED(level)
+    return match is not None and (match[1].casefold() in ("s", "p") or is_named(match[1], "reader"))
+
+
+def crossed_with(name: str, columns: Mapping[str, Distinct]) -> list[str]:
+    """Returns the columns whose values each stand at most once beside each value of another column.
 
     Both columns differ within the values of the other. The one with the most values comes first.
     """
