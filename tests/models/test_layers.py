@@ -16,6 +16,8 @@ from transformers import (
     Gemma3ForConditionalGeneration,
     GitConfig,
     GitForCausalLM,
+    MllamaConfig,
+    MllamaForConditionalGeneration,
     OpenAIGPTConfig,
     OpenAIGPTLMHeadModel,
 )
@@ -129,15 +131,28 @@ def git():
     return GitForCausalLM(config)
 
 
+def mllama():
+    """Its second layer reads images alone, and does not run on a text."""
+    text = {name: size for name, size in TEXT.items() if name not in ("head_dim",)}
+    text |= {"cross_attention_layers": [1], "rope_scaling": {"rope_type": "default"}}
+    text |= {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0}
+    vision = {"hidden_size": 32, "num_hidden_layers": 3, "num_global_layers": 1}
+    vision |= {"attention_heads": 2, "image_size": 16, "patch_size": 8, "vision_output_dim": 64}
+    vision |= {"intermediate_layers_indices": [0], "supported_aspect_ratios": [[1, 1]]}
+    config = MllamaConfig(text_config=text, vision_config=vision, image_token_index=5)
+    return MllamaForConditionalGeneration(config)
+
+
 @pytest.mark.parametrize(
-    ("make", "finish"),
+    ("make", "finish", "numbers"),
     [
-        (gpt1, lambda m, x: m.lm_head(x)),
-        (gemma3_with_images, lambda m, x: m.lm_head(m.model.language_model.norm(x))),
-        (git, lambda m, x: m.output(x)),
+        (gpt1, lambda m, x: m.lm_head(x), (0, 1, 2)),
+        (gemma3_with_images, lambda m, x: m.lm_head(m.model.language_model.norm(x)), (0, 1, 2)),
+        (git, lambda m, x: m.output(x), (0, 1, 2)),
+        (mllama, lambda m, x: m.lm_head(m.model.language_model.norm(x)), (0, 1, 1)),
     ],
 )
-def test_lists_of_states_and_towers_of_images(make, finish):
+def test_lists_of_states_and_towers_of_images(make, finish, numbers):
     torch.manual_seed(0)
     network = make().eval().requires_grad_(False)
     with torch.no_grad():
@@ -150,7 +165,8 @@ def test_lists_of_states_and_towers_of_images(make, finish):
     ids = torch.tensor([[BYTES.bos_token_id, *BYTES(text).input_ids]])
     exact = copy.deepcopy(network).double()
     outputs = exact(input_ids=ids, output_hidden_states=True)
-    logits = [finish(exact, states) for states in outputs.hidden_states[:3]] + [outputs.logits]
+    states = [outputs.hidden_states[number] for number in numbers]
+    logits = [finish(exact, state) for state in states] + [outputs.logits]
     for answer, logits_of in zip(by_layer, logits, strict=True):
         log_probs = logits_of[0, :-1].log_softmax(-1)
         right = float(log_probs.gather(1, ids[0, 1:, None]).sum())

@@ -60,6 +60,8 @@ class Layers:
         owner, name: the module that has the list of layers, and its name there.
         modules: the layers in order.
         others: what a layer returns after its state, in a tuple; None if it returns the state only.
+        skipped: numbers of layers that do not run on a text, as those that read images; the state
+            after one is that before it.
     """
 
     model: PreTrainedModel
@@ -67,6 +69,7 @@ class Layers:
     name: str
     modules: nn.ModuleList
     others: tuple[Any, ...] | None = field(default=None, init=False)
+    skipped: Collection[int] = field(default=(), init=False)
 
     def __len__(self) -> int:
         return len(self.modules)
@@ -83,7 +86,8 @@ class Layers:
             ends: whether the block ends after the last of these layers.
         """
         states: States = {}
-        last = max(numbers)
+        sources = {number: self._last_run(number) for number in numbers}
+        last = max(sources.values())
 
         def keep(number: int, state: torch.Tensor) -> None:
             states[number] = take(state)
@@ -97,7 +101,7 @@ class Layers:
             return lambda module, inputs, output: keep(number, self._state_of(output))
 
         with ExitStack() as hooks:
-            for number in numbers:
+            for number in {*sources.values()}:
                 if number:
                     module = self.modules[number - 1]
                     hook = module.register_forward_hook(keep_output(number))
@@ -107,6 +111,9 @@ class Layers:
                 hooks.callback(hook.remove)
             with suppress(_LayerReached):
                 yield states
+        for number, source in sources.items():
+            if source in states:
+                states[number] = states[source]
 
     def logits(self, states: torch.Tensor) -> torch.Tensor:
         """Returns the (positions, vocabulary) logits that the model makes of states after a layer.
@@ -127,6 +134,12 @@ class Layers:
         finally:
             setattr(self.owner, self.name, self.modules)
         return logits[:, 0]
+
+    def _last_run(self, number: int) -> int:
+        """Returns the number of the last layer up to a layer that runs on a text."""
+        while number in self.skipped:
+            number -= 1
+        return number
 
     def _state_of(self, output: Any) -> torch.Tensor:
         """Returns the state in what a layer returns, and remembers the rest."""

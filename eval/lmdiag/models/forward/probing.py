@@ -433,6 +433,8 @@ def check_layers(reader: Reader, encoder: QuestionEncoder) -> Layers:
     module, reader.projection_module = reader.projection_module, None
     is_ordinary = False
     try:
+        states = reader.network(inputs, reads, (*range(len(layers) + 1), None)).states
+        layers.skipped = {*range(1, len(layers) + 1)} - {*states}
         done = reader.network(inputs, reads, (len(layers), None))
         is_ordinary = same(reader, *reader.log_probs(done, (len(layers), None)))
     except Exception as error:  # models raise anything for states that they do not expect
