@@ -12,12 +12,12 @@ from shlex import quote
 import numpy as np
 
 from lmdiag.diagnostics.base import MOST_LEVELS
-from lmdiag.stimuli.designs.conditions import MANY_LABELS, RARE, SAME_TEXTS, SHARE, Uses
+from lmdiag.stimuli.designs.conditions import MANY_LABELS, SAME_TEXTS, Uses
 from lmdiag.stimuli.designs.item_keys import item_key
 from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct_by
 from lmdiag.stimuli.values.items import item_column
 from lmdiag.stimuli.values.kinds import MOST_LABELS, Distinct
-from lmdiag.stimuli.values.levels import near_level_problem, near_levels
+from lmdiag.stimuli.values.misspelt import FAR_FEWER, near_level_problems, rare_levels
 from lmdiag.stimuli.values.names import is_filler
 from lmdiag.stimuli.values.splits import split_of, split_of_names, split_with_items
 from lmdiag.text import first_few, in_order, shortened
@@ -90,14 +90,17 @@ def restart_lines(uses: Uses) -> Iterator[str]:
         yield f"item numbers begin anew at each {name}: {why}: give --item {quote(name)} item"
 
 
+def near_levels_of(uses: Uses) -> Iterator[tuple[int, str]]:
+    """Yields rows with levels of conditions, and items, that look like another one, and why."""
+    for name, values in uses.rows.misspelt.items():
+        if name in ("item", *uses.levels, *uses.dropped):
+            yield from near_level_problems(name, values)
+
+
 def refuse_near_levels(uses: Uses) -> None:
-    """Refuses levels of conditions, and items, that look like another one, see `near_levels`."""
-    columns = {"item": uses.rows.items}
-    columns |= {name: uses.rows.columns[name] for name in (*uses.levels, *uses.dropped)}
-    for name, values in columns.items():
-        counts = values.by_count()
-        for level, spelling in near_levels(counts, folds_case=name != "item").items():
-            raise BadInput(near_level_problem(name, level, spelling, counts))
+    """Refuses levels of conditions, and items, that look like another one."""
+    for _, problem in near_levels_of(uses):
+        raise BadInput(problem)
 
 
 def why_no_conditions(uses: Uses) -> str:
@@ -195,14 +198,15 @@ def _misspelt(uses: Uses, places: Places | None) -> Iterator[str]:
     for name, values in _few(uses):
         if all(map(str.isnumeric, values.levels)):
             continue
-        counts = values.by_count()
+        is_rare = rare_levels(values)
         kept = uses.levels.get(name, values.levels)
         aside = uses.set_aside(name) if name in uses.levels else ()
-        for level in [level for level, n in counts.items() if n <= RARE]:
-            n = counts[level]
-            others = [other for other, n_rows in counts.items() if n < SHARE * n_rows]
-            rows = np.flatnonzero(values.codes == values.levels.index(level)).tolist()
-            has = f"{n} row{'s' if n > 1 else ''}{_shown(places, rows)}"
+        for number in np.flatnonzero(is_rare).tolist():
+            level = values.levels[number]
+            rows = np.flatnonzero(values.codes == number).tolist()
+            counts = values.by_count().items()
+            others = [other for other, n in counts if len(rows) < FAR_FEWER * n]
+            has = f"{len(rows)} row{'s' if len(rows) > 1 else ''}{_shown(places, rows)}"
             has += "" if level in kept else " and is left out"
             if close := get_close_matches(level, others, n=1, cutoff=0.75):
                 yield f"{name}: level {level!r} has {has}; did you mean {close[0]!r}?"

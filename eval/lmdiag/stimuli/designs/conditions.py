@@ -36,6 +36,7 @@ from lmdiag.stimuli.values.kinds import (
     words_of,
 )
 from lmdiag.stimuli.values.levels import ItemLevels, model_texts
+from lmdiag.stimuli.values.misspelt import rare_levels
 from lmdiag.stimuli.values.names import (
     TEXT_COLUMNS,
     are_lists,
@@ -55,9 +56,6 @@ NO_CONDITIONS |= {"regions", "formulas", "gap_spaces"}
 
 _MEASURES = {"count": "cloze", "n_tokens": "surprisal"}
 """Numbers that lmdiag writes -> the column beside which they are measures of a row."""
-
-# a level with so many rows or fewer, and less than this share of another's, may be misspelt
-RARE, SHARE = 3, 0.25
 
 SAME_TEXTS = "not a condition (same texts at several levels)"
 """Why a column of which rows of an item with one text have several levels is none."""
@@ -99,8 +97,7 @@ class Candidate:
         n_rows = presence(items, values.codes, n_levels)
         several = n_rows[(n_rows > 0).sum(axis=1) > 1] > 0
         is_inner = several.any(axis=0) if len(several) else np.zeros(n_levels, dtype=bool)
-        counts = values.counts
-        is_rare = (counts <= RARE) & (counts < SHARE * counts.max(initial=0))
+        is_rare = rare_levels(values)
         fillers = np.array([*map(is_filler, values.levels)], dtype=bool)
         if (is_inner & ~is_rare & ~fillers).sum() > 1:
             is_inner &= ~fillers

@@ -10,16 +10,16 @@ import ast
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from shlex import quote
 from typing import Any
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES, Column
-from lmdiag.diagnostics.base import MOST_LEVELS, levels_of
-from lmdiag.stimuli.values.levels import near_level_problem, near_levels
+from lmdiag.stimuli.values.kinds import values_of
 from lmdiag.stimuli.values.marks import GAP, MARKUP
+from lmdiag.stimuli.values.misspelt import near_level_problems, near_levels
 from lmdiag.tables.table_files import (
     ROW_NAMES,
     Problems,
@@ -308,37 +308,23 @@ def _refuse_near_levels(
     Only levels of items, and of columns that are conditions or break-downs, are used.
     """
     core = {column.name for column in (*CORE, *SENTENCES)} - {"condition", "item"}
-    near = {name: _near_levels(name, columns[name]) for name in columns if name not in core}
-    near = {name: spellings for name, spellings in near.items() if spellings}
-    used = {*near}
-    if near and any(columns["item"]):
-        used = _conditions_with(columns, near) | {"item"}
-    for name, spellings in near.items():
-        levels = [level or "" for level in levels_of(columns[name])] if name in used else []
-        for level, spelling in spellings.items() if levels else ():
-            problem = near_level_problem(name, level, spelling, Counter(levels))
-            problems.append(str(table.error(levels.index(level), problem)))
+    values = {name: values_of(columns[name]) for name in columns if name not in core}
+    misspelt = {name: x for name, x in values.items() if near_levels(name, x)}
+    if misspelt and any(columns["item"]):
+        found = _near_levels_of_items(columns)
+    else:
+        found = (x for name in misspelt for x in near_level_problems(name, misspelt[name]))
+    for row, problem in found:
+        problems.append(str(table.error(row, problem)))
 
 
-def _near_levels(name: str, values: Sequence[Any]) -> dict[str, str]:
-    """Level -> the more frequent level that differs from it in letter case."""
-    counts = Counter(level for level in levels_of(values) if level is not None)
-    is_item = name == "item"
-    near = near_levels(counts, folds_case=not is_item)
-    return near if is_item or len(counts) - len(near) <= MOST_LEVELS else {}
-
-
-def _conditions_with(
-    columns: Mapping[str, Sequence[Any]], spellings: Mapping[str, Mapping[str, str]]
-) -> set[str]:
-    """The columns that are conditions once their levels are spelled alike."""
+def _near_levels_of_items(columns: Mapping[str, Sequence[Any]]) -> Iterator[tuple[int, str]]:
+    """Yields rows with levels of items and conditions that look like another one, and why."""
     from pandas import DataFrame
 
+    from lmdiag.stimuli.designs.column_warnings import near_levels_of
     from lmdiag.stimuli.designs.conditions import uses_of
 
-    alike = {
-        name: [spellings[name].get(level or "", level) for level in levels_of(columns[name])]
-        for name in spellings
-    }
-    kept = {x: v for x, v in columns.items() if x not in ("regions", "expected", "good")}
-    return {*uses_of(DataFrame({**kept, **alike})).levels}
+    never = ("regions", "expected", "good")
+    table = DataFrame({name: x for name, x in columns.items() if name not in never})
+    yield from near_levels_of(uses_of(table))

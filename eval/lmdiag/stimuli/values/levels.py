@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
-from unicodedata import normalize
 
 from lmdiag.stimuli.values.codes import Codes
 from lmdiag.stimuli.values.kinds import Distinct, distinct_values, values_of
+from lmdiag.stimuli.values.misspelt import near_levels, spelled_alike
 from lmdiag.stimuli.values.names import TEXT_COLUMNS
 from lmdiag.tables.table_files import coded_texts
 from lmdiag.types import BadInput
@@ -53,33 +53,6 @@ def _level_values(column: Series) -> Distinct:
     return distinct_values(*coded_texts(column))
 
 
-def near_levels(counts: Mapping[str, int], *, folds_case: bool = True) -> dict[str, str]:
-    """Returns level -> the more frequent level that looks the same but for letter case.
-
-    Such levels differ in letter case or in Unicode normalization alone.
-
-    Args:
-        counts: level -> its number of rows.
-        folds_case: levels that differ in letter case alone count, too.
-    """
-    plain = {level: normalize("NFC", level) for level in counts}
-    if folds_case:
-        plain = {level: text.casefold() for level, text in plain.items()}
-    spellings: dict[str, str] = {}  # the most frequent one of each level
-    for level in sorted(counts, key=counts.__getitem__, reverse=True):
-        spellings.setdefault(plain[level], level)
-    return {level: spellings[x] for level, x in plain.items() if spellings[x] != level}
-
-
-def near_level_problem(name: str, level: str, spelling: str, counts: Mapping[str, int]) -> str:
-    """Returns what is wrong with a level of `near_levels`, and the remedy."""
-    is_normalized = normalize("NFC", level) == normalize("NFC", spelling)
-    how = "Unicode normalization" if is_normalized else "letter case"
-    n = counts[level]
-    rows = f"{n} row{'s' if n > 1 else ''} as {level!r}, {counts[spelling]} as {spelling!r}"
-    return f"the column {name} has {rows}, which differ in {how} alone: make them equal"
-
-
 # ---- tables --------------------------------------------------------------------------------------
 
 
@@ -89,28 +62,36 @@ class ItemLevels:
 
     Attributes:
         items: the names of the items.
-        columns: name -> its levels, of all columns that may be conditions.
+        columns: name -> its levels, of all columns that may be conditions; those that look like
+            another level are that one here.
         texts: the text of each row that a model reads, (n rows,); None in a table without texts.
         text_codes: the number of this text, (n rows,).
+        misspelt: columns of which some levels look like others, item included, as they are written.
     """
 
     items: Distinct
     columns: Mapping[str, Distinct]
     texts: Series | None = None
     text_codes: Codes | None = None
+    misspelt: Mapping[str, Distinct] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, table: DataFrame, names: Iterable[str], texts: Mapping[str, Distinct]
     ) -> ItemLevels:
         """Returns the levels of some columns of a table, and the texts of others."""
-        columns = {name: _level_values(table[name]) for name in names}
         items = values_of(table["item"])
+        written = {name: _level_values(table[name]) for name in names}
+        near = {name: near_levels(name, x) for name, x in {**written, "item": items}.items()}
+        columns = {name: spelled_alike(values, near[name]) for name, values in written.items()}
+        misspelt = {x: v for x, v in {**written, "item": items}.items() if near[x]}
+        rows = cls(items, columns, misspelt=misspelt)
         if not texts:
-            return cls(items, columns)
+            return rows
         joined = joined_texts(table[[*texts]])
         first, *further = texts.values()
-        return cls(items, columns, joined, values_of(joined).codes if further else first.codes)
+        codes = values_of(joined).codes if further else first.codes
+        return replace(rows, texts=joined, text_codes=codes)
 
 
 def model_texts(table: DataFrame) -> dict[str, Distinct]:
