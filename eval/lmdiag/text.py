@@ -7,8 +7,8 @@ import hashlib
 import re
 import reprlib
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
@@ -23,6 +23,17 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 names_options: ContextVar[bool] = ContextVar("names_options", default=False)
 """Whether a command runs, whose messages name options; those of the Python API name parameters."""
+
+
+@contextmanager
+def options_as_typed() -> Iterator[None]:
+    """Lets messages name options as they are typed, as those of commands do."""
+    outside = names_options.set(True)
+    try:
+        yield
+    finally:
+        names_options.reset(outside)
+
 
 WITHOUT_SPACES = (
     r"\u0e00-\u0fff"  # Thai, Lao, Tibetan

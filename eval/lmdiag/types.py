@@ -363,6 +363,19 @@ def _joined(value: object) -> object:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
+def typed_words(options: Mapping[str, Any]) -> list[str]:
+    """Returns options as the words of a command line.
+
+    >>> typed_words({"critical": "word", "keep_case": True, "layers": ("0", "1")})
+    ['--critical', 'word', '--keep-case', '--layers', '0', '1']
+    """
+    words: list[str] = []
+    for name, value in options.items():
+        texts = [] if value is True else [value] if isinstance(value, str) else value
+        words += [f"--{name.replace('_', '-')}", *texts]
+    return words
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """A record of options.

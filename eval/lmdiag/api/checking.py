@@ -6,12 +6,13 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from lmdiag import stimuli
+from lmdiag.api.table_check import READ_AS, CheckedColumn, Proposal, TableCheck
 from lmdiag.options import taken, with_fields
 from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.dataset import find
@@ -20,9 +21,8 @@ from lmdiag.stimuli.values.critical_words import column_and_start
 from lmdiag.stimuli.values.layouts import as_typed
 from lmdiag.stimuli.values.names import is_named
 from lmdiag.tables.table_files import MEMORY, ROW_NAMES, Table, read_memory
-from lmdiag.text import column_like, folded, shortened, suggest, truncated, visible
+from lmdiag.text import column_like, folded, shortened, suggest, visible
 from lmdiag.types import (
-    AS_IT_IS,
     BadInput,
     DesignOptions,
     FactorOptions,
@@ -35,13 +35,7 @@ if TYPE_CHECKING:
     from lmdiag.stimuli.proposing.other_rows import OtherRows
     from lmdiag.stimuli.proposing.proposals import Reading
 
-_LONGEST_LINE = 4_000
-"""Characters of a line, which the name of a column may exceed."""
-
 _N_ROWS, _N_VALUES = 5, 3
-
-READ_AS = ("sentence", "context", "target", "right_context", "sentence_good", "sentence_bad")
-"""Known names of columns of texts."""
 
 _USES = {
     "not a condition": "not used",
@@ -71,179 +65,6 @@ class CheckKeywords(TableKeywords, total=False):
     conditions: str | Sequence[str]
     item: str | Sequence[str]
     region: str | int
-
-
-@dataclass(frozen=True)
-class CheckedColumn:
-    """What a column is used for.
-
-    Attributes:
-        name: in the file; of a column that an option makes, as `condition` of wide ones, its own.
-        use: a known name of a text (`sentence`, `context`, `target` ...), `item`, `condition`,
-            `region`, `critical`, `wide`, `response`, `word`, `position`, `text`, `reader`, `list`,
-            `covariate`, `break-down`, or `not used`.
-        why: the same in words; "" for texts, items and conditions.
-        values: its first three distinct values.
-        problems: the warnings and errors that name it.
-        levels: of a condition: level -> number of rows.
-        read_as: its name in lmdiag, where it has another one there.
-        is_made: whether an option makes it.
-    """
-
-    name: str
-    use: str
-    why: str = ""
-    values: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
-    levels: Mapping[str, int] = field(default_factory=dict)
-    read_as: str = ""
-    is_made: bool = False
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """Options that may read a table.
-
-    Attributes:
-        options: all options, with those that were given.
-        rows: the first row as models would read it, of pairs the good and the bad one.
-        summary: what its columns would be used for.
-        notes: what is a guess, a line each.
-    """
-
-    options: TableOptions
-    rows: tuple[str, ...]
-    summary: str
-    notes: tuple[str, ...] = ()
-
-    @property
-    def typed(self) -> str:
-        """The options as they are typed."""
-        return as_typed(self.options)
-
-
-@dataclass(frozen=True)
-class TableCheck:
-    """How a table is read; printed, it is what `lmdiag check` prints.
-
-    Attributes:
-        file: as it was named; "rows" for rows in memory.
-        task: name of the rows.
-        command: which reads it: run, cloze, surprisal or analyse; "" for none.
-        options: how it is read, with those that name the columns of words and responses.
-        design: its conditions and items, as far as they were given.
-        response: column of the response, of a table of responses or words.
-        columns: of the file in their order, then those that options make.
-        n_rows: number of rows, of texts that are read the number of texts.
-        form: what a row is, in words.
-        lacks: what is missing of stimuli, e.g. "column of texts"; "" where they are read.
-        first_rows: the first five rows of the file as texts, by column.
-        reads: the first row as models read it, of pairs the good and the bad one.
-        summary: one line: the rows, the conditions with their levels, the other columns.
-        notes: how rows and columns were read, "STEP: text" each.
-        texts: what is read: columns of texts, or the number of texts of a table of words.
-        n_items: number of items; 0 without any.
-        n_contrasts: number of pairs that are compared; 0 without any.
-        conditions: their names, in the order of the cells.
-        cells: cell of the crossed conditions -> number of items and of rows.
-        n_complete: number of items with all cells.
-        comparing: options that compare good rows with bad ones; "" for none.
-        warnings: what looks wrong, a line each.
-        error: why it is not read, and what to do; "" if it is.
-        other: what its rows are, if not stimuli, or not stimuli alone, and which command reads it.
-        others: further commands that read it, as they are typed, after what they are for.
-        proposals: options that may read it, the most likely first.
-        tokens: how the tokenizer of a model splits the texts, a line each.
-    """
-
-    file: str
-    task: str
-    command: str = "run"
-    options: TableOptions = AS_IT_IS
-    design: FactorOptions = field(default_factory=FactorOptions)
-    response: str = ""
-    columns: tuple[CheckedColumn, ...] = ()
-    n_rows: int = 0
-    form: str = "rows"
-    lacks: str = ""
-    first_rows: tuple[Mapping[str, str], ...] = ()
-    reads: tuple[str, ...] = ()
-    summary: str = ""
-    notes: tuple[str, ...] = ()
-    texts: str = ""
-    n_items: int = 0
-    n_contrasts: int = 0
-    conditions: tuple[str, ...] = ()
-    cells: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    n_complete: int = 0
-    comparing: str = ""
-    warnings: tuple[str, ...] = ()
-    error: str = ""
-    other: str = ""
-    others: tuple[str, ...] = ()
-    proposals: tuple[Proposal, ...] = ()
-    tokens: tuple[str, ...] = ()
-
-    @property
-    def typed(self) -> str:
-        """The options as they are typed."""
-        return " ".join(filter(None, (as_typed(self.options), as_typed(self.design))))
-
-    def __str__(self) -> str:
-        return "\n".join(truncated(visible(line), _LONGEST_LINE) for line in self._lines())
-
-    def _lines(self) -> Iterator[str]:
-        """Yields what is printed."""
-        if self.error:
-            yield f"error: {self.error}"
-            return
-        form = f"rows without a {self.lacks}" if self.lacks else self.form
-        yield f"{self.task}: {self.n_rows:,} {form}"
-        if self.lacks:
-            yield f"columns     {', '.join(x.name for x in self.columns if not x.is_made)}"
-            yield from [f"perhaps     {self.other}"] if self.other else []
-        yield from self._proposal_lines()
-        yield from map(_labelled, self.notes)
-        yield from (f"reads       {row}" for row in self.reads)
-        yield from [f"texts       {self.texts}"] if self.texts else []
-        yield from [f"response    {self.response}"] if self.command == "analyse" else []
-        if self.n_contrasts:
-            yield f"compared    {self.n_contrasts:,} contrasts of good and bad rows"
-        yield from [f"items       {self.n_items:,}"] if self.n_items else []
-        yield from self._design_lines()
-        yield from (f"warning: {line}" for line in self.warnings)
-        yield from map(_labelled, self.others)
-        yield from [f"perhaps     {self.other}"] if self.other and not self.lacks else []
-        yield from (f"bytes       {line}" for line in self.tokens)
-
-    def _proposal_lines(self) -> Iterator[str]:
-        for number, proposal in enumerate(self.proposals):
-            typed = " ".join(filter(None, (proposal.typed, as_typed(self.design))))
-            command = f"lmdiag run {shlex.quote(self.file)} --model M {typed}"
-            yield f"{'or' if number else 'proposed':<11} {command}"
-            yield from (f"reads       {row}" for row in proposal.rows)
-            yield from [f"then        {proposal.summary}"] if proposal.summary else []
-            yield from (f"warning: {note}" for note in proposal.notes)
-
-    def _design_lines(self) -> Iterator[str]:
-        """Yields conditions, their cells, and what other columns are."""
-        of_name = {column.read_as or column.name: column for column in self.columns}
-        for name in self.conditions:
-            levels = of_name[name].levels.items()
-            yield f"condition   {name}: {', '.join(f'{level} ({n} rows)' for level, n in levels)}"
-        if self.cells:
-            yield f"cells       {' x '.join(self.conditions)}: {self.n_complete:,} items have all"
-        for cell, (n_items, n_rows) in self.cells.items():
-            yield f"            {cell}: {n_items:,} items, {n_rows:,} rows"
-        yield from (f"column      {x.name}: {x.why}" for x in self.columns if x.why)
-        if self.comparing:
-            yield f"or          {self.comparing} compares good and bad rows"
-
-
-def _labelled(note: str) -> str:
-    """A note with its first word in a column of its own."""
-    step, _, text = note.partition(": ")
-    return f"{step:<11} {text}"
 
 
 @with_fields(FactorOptions, TableOptions, keywords=CheckKeywords)
@@ -371,6 +192,7 @@ def _of_stimuli(found: TableCheck, source: Table | None, rows: Stimuli) -> Table
         conditions=tuple(design.levels),
         cells=design.cells,
         n_complete=design.n_complete,
+        regions={} if found.options.critical else _regions(rows),
         comparing=design.comparing,
         warnings=tuple(design.warnings),
         other=other.text() if other else "",
@@ -392,6 +214,17 @@ def _with_item_of(other: OtherRows | None, rows: Stimuli, names: Iterable[str]) 
     items = columns.get("item")
     item = next((x for x in names if items and x != "item" and columns.get(x) == items), "")
     return other._replace(columns={**other.columns, "item": item}) if item else other
+
+
+def _regions(rows: Stimuli) -> dict[str, str]:
+    """The numbers of regions, and the text of each in the first row that has one."""
+    texts: dict[int, str] = {}
+    for sentence, regions in zip(rows.texts("sentence"), rows.regions or (), strict=False):
+        for region in regions:
+            text = sentence[region["start"] : region["end"]].strip()
+            if not texts.get(region["number"]):
+                texts[region["number"]] = text
+    return {str(number): texts[number] for number in sorted(texts)}
 
 
 def _beside_sentences(rows: Stimuli, columns: Mapping[str, Sequence[Any]]) -> OtherRows | None:
@@ -691,18 +524,20 @@ def _values(source: Table, name: str) -> tuple[str, ...]:
 
 def _with_problems(found: TableCheck) -> TableCheck:
     """The record, whose columns have the warnings and errors that name them."""
-    lines = [*found.warnings, *filter(None, [found.error])]
-    columns = [
-        replace(column, problems=tuple(line for line in lines if _concerns(column, line)))
-        for column in found.columns
-    ]
+    problems: dict[str, list[str]] = {column.name: [] for column in found.columns}
+    for line in (*found.warnings, *filter(None, [found.error])):
+        first = [x for x in found.columns if _concerns(x, line, "^")]
+        later = [x for x in found.columns if _concerns(x, line, r"\bcolumn |\beach ")]
+        for column in first or later:
+            problems[column.name].append(line)
+    columns = [replace(column, problems=(*problems[column.name],)) for column in found.columns]
     return replace(found, columns=tuple(columns))
 
 
-def _concerns(column: CheckedColumn, line: str) -> bool:
-    """Whether a line names a column at its beginning, or as one."""
+def _concerns(column: CheckedColumn, line: str, before: str) -> bool:
+    """Whether a line has the name of a column after what a pattern matches."""
     names = "|".join(re.escape(name) for name in (column.name, column.read_as) if name)
-    return bool(re.search(rf"(?:^|\bcolumn |\beach )(?:{names})(?=[\s:,;]|$)", line))
+    return bool(re.search(rf"(?:{before})(?:{names})(?=[\s:,;]|$)", line))
 
 
 # ---- tokens --------------------------------------------------------------------------------------

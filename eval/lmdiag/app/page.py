@@ -1,39 +1,47 @@
-"""The page: its widgets, in the order in which a person meets them, and what they call."""
+"""The page: its widgets, in the order in which a person meets them, and what they call.
+
+No event goes through gradio's queue. The queue has one stream of answers for each window, and drops
+events that arrive while this stream is being closed. So a run is a thread, and a timer asks how far
+it is.
+"""
 
 from __future__ import annotations
 
 import os
 import tempfile
-import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from shutil import rmtree
-from typing import Any
+from shutil import copyfile
+from typing import TYPE_CHECKING, Any
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read while gradio is imported
 
 import gradio as gr
 
-from lmdiag.app import jobs, shown
-from lmdiag.app.visits import JobThread, Stopped, Visit
+from lmdiag.app import calls, menus, shown, visits
+from lmdiag.app.menus import menu_of
+from lmdiag.app.visits import Job, Visit
 from lmdiag.files.reading import read_text, resource_path
 from lmdiag.types import BadInput
+
+if TYPE_CHECKING:
+    from lmdiag.api.table_check import CheckedColumn, Remedy, TableCheck
 
 MOST_BYTES = 20_000_000
 """Size of an uploaded file."""
 
 _MOST_COLUMNS = 60
-_AT_ONCE = 2  # runs of all visits; further ones wait
+_SECONDS = 0.5
+"""Between two looks at a run."""
+
+_QUIET: dict[str, Any] = {
+    "queue": False, "show_progress": "hidden", "api_visibility": "private",
+}  # fmt: skip
+_LAST: dict[str, Any] = {**_QUIET, "trigger_mode": "always_last"}
+"""How events are sent; of a change of what is being read, the last one is read, too."""
 
 _OWN, _PUBLISHED = "own", "published"
-_KINDS = [("A table of my own", _OWN), ("Published diagnostics", _PUBLISHED)]
-_TASKS = [("CPRAG-102", "cprag102"), ("ROLE-88", "role88"), ("NEG-136", "neg136")]
-_ITEMS = [("published items (downloaded on first use)", "lmdiag"), ("small demo items", "demo")]
-_UNITS = [("default", ""), ("token", "token"), ("whole word", "word")]
-_WHOLE = ("whole sentence", "")
-
-_UNUSED = {"not used", "covariate", "break-down", "list", "reader", "predictor", "control"}
-"""Uses that follow from the values, and that nobody chooses."""
+_KINDS = {_OWN: "A table of my own", _PUBLISHED: "Published diagnostics"}
 
 Updates = dict[Any, Any]
 
@@ -43,12 +51,14 @@ class Page:
 
     Args:
         file: table that the page opens with; None for none.
+        folder: of the files of all visits.
     """
 
-    def __init__(self, file: Path | None = None) -> None:
+    def __init__(self, file: Path | None, folder: Path) -> None:
         self.file = file
+        self.folder = folder
         self.visits: dict[str, Visit] = {}
-        with gr.Blocks(title="lmdiag", analytics_enabled=False, delete_cache=(3600, 3600)) as page:
+        with gr.Blocks(title="lmdiag", analytics_enabled=False, delete_cache=(3600, 86400)) as page:
             self._draw()
             self._connect(page)
         self.blocks = page
@@ -57,205 +67,222 @@ class Page:
         """Returns the visit of a request; a new window has a new one."""
         name = str(request.session_hash)
         if name not in self.visits:
-            self.visits[name] = Visit(Path(tempfile.mkdtemp(prefix="lmdiag-app-")))
+            self.visits[name] = Visit(Path(tempfile.mkdtemp(dir=self.folder)))
         return self.visits[name]
 
     def leave(self, request: gr.Request) -> None:
         """Stops the run of a window that was closed, and removes its files."""
-        visit = self.visits.pop(str(request.session_hash), None)
-        if visit:
-            visit.stopped.set()
-            with visit.running:
-                rmtree(visit.folder, ignore_errors=True)
+        if visit := self.visits.pop(str(request.session_hash), None):
+            visit.leave()
 
     # ---- widgets ---------------------------------------------------------------------------------
 
     def _draw(self) -> None:
         gr.HTML(shown.INTRODUCTION)
-        self.kind = gr.Radio(_KINDS, value=_OWN, label="What do you have?", elem_id="kind")
-        self.version = gr.State(0)  # of how the table is read
+        self.kind = gr.Radio(menu_of(_KINDS), value=_OWN, label="What do you have?", elem_id="kind")
         with gr.Column(elem_classes="step") as self.own:
-            gr.HTML(shown.step(1, "Table"))
-            with gr.Row():
-                self.upload = gr.File(
-                    label="Drop a table here: csv, Excel, JSON lines or Parquet",
-                    file_types=[*jobs.UPLOADED_SUFFIXES], height=150, elem_id="upload", scale=2,
-                    min_width=300,
-                )  # fmt: skip
-                self.example = gr.Dropdown(
-                    [*jobs.EXAMPLE_TABLES], value=None, label="Or try an example", elem_id="example"
-                )
-            gr.render(
-                inputs=[self.version], triggers=[self.version.change], show_progress="hidden"
-            )(self._show_table)
-            self.function = gr.Radio(
-                [(text, name) for name, text in jobs.PURPOSES.items()], value="run",
-                label="What to do with the table", visible=False, elem_id="function",
-            )  # fmt: skip
+            self._draw_table()
         with gr.Column(elem_classes="step", visible=False) as self.published:
             gr.HTML(shown.step(1, "Published diagnostics"))
             self.tasks = gr.CheckboxGroup(
-                _TASKS, value=[name for _, name in _TASKS], label="Diagnostics"
+                menu_of(menus.PUBLISHED_TASKS),
+                value=[*menus.PUBLISHED_TASKS],
+                label="Diagnostics",
             )
-            self.items = gr.Radio(_ITEMS, value="lmdiag", label="Items", elem_id="items")
-        with gr.Column(elem_classes="step") as self.asked:
-            gr.HTML(shown.step(2, "Models"))
-            self.models = gr.Dropdown(
-                [*jobs.LISTED_MODELS], value=["demo:causal"], multiselect=True,
-                allow_custom_value=True, elem_id="models",
-                label="Choose models, or type names of the Hugging Face Hub",
-            )  # fmt: skip
-            self.region = gr.Dropdown(
-                [_WHOLE], value="", label="Region whose surprisal is analysed", visible=False,
-                elem_id="region",
-            )  # fmt: skip
-            with gr.Accordion("More options", open=False):
-                self.unit = gr.Radio(_UNITS, value="", label="Unit of probabilities")
-                self.layers = gr.Textbox(
-                    label="Layers after which models answer: all, or numbers", max_lines=1,
-                    max_length=200,
-                )  # fmt: skip
-        with gr.Row(elem_classes="buttons"):
-            self.run = gr.Button("Run", variant="primary", elem_id="run")
-            self.stop = gr.Button("Stop", visible=False, elem_id="stop")
-        self.progress = gr.HTML(visible=False, elem_id="progress")
-        with gr.Column(elem_classes="step", visible=False) as self.result:
-            gr.HTML(shown.step(3, "Result"))
+            self.items = gr.Radio(menu_of(menus.ITEM_SETS), value="lmdiag", label="Items")
+        with gr.Column(visible=False) as self.second:
+            with gr.Column(elem_classes="step") as self.asked:
+                self._draw_models()
             with gr.Row(elem_classes="buttons"):
-                self.downloads = {
-                    name: gr.DownloadButton(f"Download {name}", visible=False, size="sm")
-                    for name in jobs.DOWNLOADS
-                }
-            self.report = gr.HTML(elem_id="report")
-            with gr.Row():
-                self.command = gr.Code(
-                    label="The same on a command line", language="shell", interactive=False,
-                    wrap_lines=True, lines=1,
-                )  # fmt: skip
-                self.python = gr.Code(
-                    label="The same in Python", language="python", interactive=False,
-                    wrap_lines=True,
-                )  # fmt: skip
+                self.run = gr.Button("Run", variant="primary", elem_id="run")
+                self.stop = gr.Button("Stop", visible=False, elem_id="stop")
+            self.progress = gr.HTML(visible=False, elem_id="progress")
+        self.timer = gr.Timer(_SECONDS, active=False)
+        with gr.Column(elem_classes="step", visible=False, elem_id="result") as self.result:
+            self._draw_result()
+
+    def _draw_table(self) -> None:
+        gr.HTML(shown.step(1, "Table", shown.ABOUT_TABLES))
+        self.upload = gr.File(
+            label="Table", show_label=False, file_types=[*menus.UPLOADED_SUFFIXES], height=130,
+            elem_id="upload",
+        )  # fmt: skip
+        self.example = gr.Radio(
+            [*menus.EXAMPLE_TABLES], value=None, label="Or try an example", elem_id="example"
+        )
+        # a change of this number draws the table again; changes of a state need the queue
+        self.version = gr.Number(0, visible="hidden", label="version")
+        draw = gr.render([self.version], [self.version.change], queue=False, show_progress="hidden")
+        draw(self._show_table)
+        self.function = gr.Radio(
+            menu_of(menus.PURPOSES), value="run", label="What to do with the table",
+            visible=False, elem_id="function",
+        )  # fmt: skip
+
+    def _draw_models(self) -> None:
+        gr.HTML(shown.step(2, "Models", shown.ABOUT_MODELS))
+        self.models = gr.Dropdown(
+            [*menus.LISTED_MODELS], value=["demo:causal"], multiselect=True,
+            allow_custom_value=True, elem_id="models",
+            label="Choose models, or type names of the Hugging Face Hub",
+        )  # fmt: skip
+        self.region = gr.Dropdown(
+            menu_of(menus.WHOLE_OR_EACH), value="", label="Region whose surprisal is analysed",
+            visible=False, elem_id="region", filterable=False,
+        )  # fmt: skip
+        with gr.Accordion("More options", open=False):
+            self.unit = gr.Radio(menu_of(menus.UNIT_NAMES), value="", label="Unit of probabilities")
+            self.layers = gr.Textbox(
+                label="Layers after which models answer: all, or numbers", max_lines=1,
+                max_length=200,
+            )  # fmt: skip
+
+    def _draw_result(self) -> None:
+        gr.HTML(shown.step(3, "Result"))
+        with gr.Row(elem_classes="buttons"):
+            self.downloads = {
+                name: gr.DownloadButton(f"Download {name}", visible=False, size="sm")
+                for name in menus.DOWNLOADS
+            }
+        self.report = gr.HTML(elem_id="report")
+        with gr.Row():
+            self.command = gr.Code(
+                label="The same on a command line", language="shell", interactive=False,
+                wrap_lines=True, lines=1,
+            )  # fmt: skip
+            self.python = gr.Code(
+                label="The same in Python", language="python", interactive=False, wrap_lines=True
+            )
 
     def _connect(self, page: gr.Blocks) -> None:
-        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         self.read = [
-            self.version, self.function, self.asked, self.region, self.result, self.progress
+            self.version, self.function, self.second, self.asked, self.region, self.result,
+            self.progress,
         ]  # fmt: skip
-        self.upload.upload(
-            self.take, [self.upload, self.version], [*self.read, self.example], **quiet
-        )
-        self.example.input(
-            self.take_example, [self.example, self.version], [*self.read, self.upload], **quiet
-        )
-        page.load(self.begin, [self.version], self.read, **quiet)
-        page.unload(self.leave)
-        self.kind.input(
-            lambda kind: [gr.update(visible=kind == _OWN), gr.update(visible=kind == _PUBLISHED)],
-            [self.kind], [self.own, self.published], **quiet,
-        )  # fmt: skip
         gr.on(
-            [self.kind.input, self.function.input],
-            lambda kind, name: gr.update(visible=kind == _PUBLISHED or name != "analyse"),
-            [self.kind, self.function], [self.asked], **quiet,
+            [self.upload.upload, self.upload.clear],
+            self.take, [self.upload], [*self.read, self.example], **_LAST,
         )  # fmt: skip
-        settings = [self.kind, self.function, self.models, self.region, self.unit, self.layers]
-        self.run.click(
-            self.start, [*settings, self.tasks, self.items, self.version],
-            [
-                self.version, self.run, self.stop, self.progress, self.result, self.report,
-                self.command, self.python, *self.downloads.values(),
-            ],
-            concurrency_limit=_AT_ONCE, **quiet,
+        self.example.input(self.take_example, [self.example], [*self.read, self.upload], **_LAST)
+        page.load(self.begin, None, self.read, **_QUIET)
+        page.unload(self.leave)
+        gr.on(
+            [self.kind.input, self.function.input], self.turn, [self.kind, self.function],
+            [self.own, self.published, self.second, self.asked], **_LAST,
         )  # fmt: skip
-        self.stop.click(self.end, None, None, queue=False, **quiet)
+        running = [self.timer, self.run, self.stop, self.progress, self.result]
+        settings = [self.models, self.region, self.unit, self.layers, self.tasks, self.items]
+        self.run.click(self.start, [self.kind, self.function, *settings], running, **_QUIET)
+        self.stop.click(self.end, None, [self.progress], **_QUIET)
+        results = [self.report, self.command, self.python, *self.downloads.values()]
+        self.timer.tick(self.look, None, [*running, self.version, *results], **_QUIET)
 
     # ---- reading a table -------------------------------------------------------------------------
 
-    def take(self, path: str | None, count: int, request: gr.Request) -> list[Any]:
-        """Reads an uploaded file, and empties the menu of examples."""
+    def take(self, path: str | None, request: gr.Request) -> Updates:
+        """Reads an uploaded file, or forgets the one that was removed."""
         visit = self.visit(request)
-        visit.found = None
-        if path:
-            visit.check(jobs.uploaded_file(path, visit.folder))
-        return [*self._state(visit, count), None]
+        visit.take(visits.uploaded_file(path, visit.folder) if path else None)
+        return self._state(visit) | {self.example: None}
 
-    def take_example(self, name: str | None, count: int, request: gr.Request) -> list[Any]:
+    def take_example(self, name: str, request: gr.Request) -> Updates:
         """Reads an example, and empties the place of the uploaded file."""
         visit = self.visit(request)
-        if name:
-            visit.check(jobs.example_file(name, visit.folder))
-        return [*self._state(visit, count), None]
+        visit.take(visits.example_file(name, visit.folder))
+        return self._state(visit) | {self.upload: None}
 
-    def begin(self, count: int, request: gr.Request) -> list[Any]:
+    def begin(self, request: gr.Request) -> Updates:
         """Reads the table that the page opens with."""
         visit = self.visit(request)
         if self.file:
-            visit.check(jobs.copied_file(self.file, visit.folder))
-        return self._state(visit, count)
+            visit.take(Path(copyfile(self.file, visit.folder / self.file.name)))
+        return self._state(visit)
 
-    def _state(self, visit: Visit, count: int) -> list[Any]:
+    def turn(self, kind: str, function: str, request: gr.Request) -> Updates:
+        """Shows what belongs to own tables or published diagnostics, and to a function."""
+        is_own = kind == _OWN
+        return {
+            self.own: gr.update(visible=is_own),
+            self.published: gr.update(visible=not is_own),
+            self.second: gr.update(visible=not is_own or _is_read(self.visit(request))),
+            self.asked: gr.update(visible=not is_own or function != "analyse"),
+        }
+
+    def _state(self, visit: Visit) -> Updates:
         """What follows from how a table is read, for the widgets `read`."""
         found = visit.found
-        name = jobs.function_of(found) if found else "run"
-        regions = [(text, text) for text in jobs.regions_of(found)] if found else []
-        return [
-            count + 1,
-            gr.update(visible=bool(found and not found.error), value=name),
-            gr.update(visible=name != "analyse"),
-            gr.update(visible=bool(regions), choices=[_WHOLE, *regions], value=""),
-            gr.update(visible=False),
-            gr.update(visible=False),
-        ]
+        name = calls.function_of(found) if found else "run"
+        regions = shown.region_names(found) if found else {}
+        return {
+            self.version: visit.version,
+            self.function: gr.update(visible=_is_read(visit), value=name),
+            self.second: gr.update(visible=_is_read(visit)),
+            self.asked: gr.update(visible=name != "analyse"),
+            self.region: gr.update(
+                visible=bool(regions),
+                choices=menu_of(menus.WHOLE_OR_EACH | regions),
+                value="",
+            ),
+            self.result: gr.update(visible=False),
+            self.progress: gr.update(visible=False),
+        }
 
-    def _show_table(self, _: int, request: gr.Request) -> None:
+    def _show_table(self, _: float, request: gr.Request) -> None:
         """Draws how a table is read: its rows, a menu for each column, proposals, problems."""
         visit = self.visit(request)
-        found = visit.found
-        if found is None:
-            return
-        gr.HTML(visit.plain(shown.table(found)), key="table")
-        for text, options in jobs.remedies(found):
-            button = gr.Button(text, size="sm", elem_classes="remedy")
-            button.click(self._reader(options), [self.version], self.read)
-        for names in jobs.grouped_columns(found)[:_MOST_COLUMNS]:
-            self._show_column(visit, names)
+        with visit.lock:
+            found = visit.found
+            if found is None:
+                return
+            gr.HTML(visit.plain(shown.table(found)), key="table")
+            self._show_remedies(found.proposed())
+            for line in shown.general_problems(found):
+                gr.HTML(visit.plain(shown.problem(line)))
+                self._show_remedies(found.remedies(line))
+            for columns in visit.groups()[:_MOST_COLUMNS]:
+                self._show_column(visit, found, columns)
 
-    def _show_column(self, visit: Visit, names: list[str]) -> None:
+    def _show_column(self, visit: Visit, found: TableCheck, columns: list[CheckedColumn]) -> None:
         """Draws the line of a column, or of regions that follow each other."""
-        columns = [column for column in visit.columns() if column.name in names]
-        use = columns[0].use
-        choices = [(text, name) for name, text in jobs.USES.items()]
-        choices.append(
-            (use if use in _UNUSED else "not used", use if use in _UNUSED else "not used")
-        )
-        with gr.Row(elem_classes="use", key=f"row {names[0]}"):
-            gr.HTML(shown.column(columns), key=f"name {names[0]}")
+        first = columns[0]
+        names = [column.name for column in columns]
+        found_use = first.use if first.use in menus.FOUND_USES else "not used"
+        with gr.Row(elem_classes="use", key=f"row {first.name}"):
+            gr.HTML(shown.column(columns), key=f"name {first.name}")
             menu = gr.Dropdown(
-                choices, value=use, label=f"use of {names[0]}", key=f"menu {names[0]}",
-                show_label=False, preserved_by_key=None, elem_classes="menu", interactive=True,
-                filterable=False,
+                menu_of({**menus.USES, found_use: found_use}), value=first.use,
+                label=f"use of {first.name}", show_label=False, key=f"menu {first.name}",
+                preserved_by_key=None, elem_classes="menu", interactive=True, filterable=False,
             )  # fmt: skip
-            gr.HTML(visit.plain(shown.column_note(columns)), key=f"note {names[0]}")
-        menu.input(self._chooser(names), [menu, self.version], self.read, show_progress="hidden")
+            with gr.Column():
+                gr.HTML(visit.plain(shown.column_note(columns)), key=f"note {first.name}")
+                for line in dict.fromkeys(line for column in columns for line in column.problems):
+                    self._show_remedies(found.remedies(line))
+        menu.input(self._chooser(names), [menu], self.read, **_LAST)
 
-    def _reader(self, options: Mapping[str, Any]) -> Callable[..., list[Any]]:
-        """A handler that reads the table with further options."""
+    def _show_remedies(self, remedies: list[Remedy]) -> None:
+        """Draws a button for each of some other ways to read the table."""
+        for remedy in remedies:
+            button = gr.Button(remedy.text, size="sm", elem_classes="remedy")
+            button.click(self._reader(remedy.options), None, self.read, **_QUIET)
 
-        def handle(count: int, request: gr.Request) -> list[Any]:
+    def _reader(self, options: Mapping[str, Any]) -> Callable[..., Updates]:
+        """A handler that reads the table with other options."""
+
+        def handle(request: gr.Request) -> Updates:
             visit = self.visit(request)
             visit.check_again(options)
-            return self._state(visit, count)
+            return self._state(visit)
 
         return handle
 
-    def _chooser(self, names: list[str]) -> Callable[..., list[Any]]:
+    def _chooser(self, names: list[str]) -> Callable[..., Updates]:
         """A handler that reads the table with another use of some columns."""
 
-        def handle(use: str, count: int, request: gr.Request) -> list[Any]:
+        def handle(use: str, request: gr.Request) -> Updates:
             visit = self.visit(request)
             visit.choose(names, use)
-            return self._state(visit, count)
+            return self._state(visit)
 
         return handle
 
@@ -263,90 +290,98 @@ class Page:
 
     def start(
         self, kind: str, function: str, models: list[str], region: str, unit: str, layers: str,
-        tasks: list[str], items: str, count: int, request: gr.Request,
-    ) -> Iterator[Updates]:  # fmt: skip
-        """Runs a job, and yields what changes on the page until its result is there."""
+        tasks: list[str], items: str, request: gr.Request,
+    ) -> Updates:  # fmt: skip
+        """Starts a run."""
         visit = self.visit(request)
-        if not visit.running.acquire(blocking=False):
-            return
+        settings = {"region": region, "unit": unit, "layers": layers}
         try:
-            visit.stopped.clear()
-            settings = {"region": region, "unit": unit, "layers": layers}
-            if kind == _PUBLISHED:
-                job = jobs.published_job(tasks, items, models, settings)
-            elif visit.found is None or visit.found.error:
-                raise BadInput("give a table that can be read, or choose an example")
-            else:
-                settings["response"] = visit.response
-                job = jobs.job_of(visit.found, function, models, settings)
-            running = JobThread(job, visit)
-            for text, share in running.steps():
-                yield self._while_running(shown.progress(text, share))
-            yield self._finished() | self._shown(job, running)
-            for name, button in self.downloads.items():
-                if file := jobs.saved_file(running.result, name, visit.folder):
-                    yield {button: gr.update(visible=True, value=str(file))}
-        except Stopped:
-            yield self._finished(shown.progress("Stopped. Run goes on where it was.", None))
+            with visit.lock:  # a table that is being read is waited for
+                if kind == _PUBLISHED:
+                    call = calls.published_call(tasks, items, models, settings)
+                elif visit.found is None or visit.found.error:
+                    raise BadInput("give a table that can be read, or choose an example")
+                else:
+                    settings["response"] = visit.response
+                    call = calls.call_of(visit.found, function, models, settings)
+                job = visit.start(call)
         except BadInput as problem:
-            line = visit.message(problem)
-            yield self._finished(shown.problem(line)) | {self.version: count + 1}
-        except Exception as error:  # a fault of lmdiag, which the page survives
-            traceback.print_exc()
-            text = f"lmdiag failed ({type(error).__name__}); the log of the program has more"
-            yield self._finished(shown.problem(text))
-        finally:
-            visit.running.release()
+            return self._over(shown.problem(str(problem)))
+        return self._going_on(job)
 
-    def end(self, request: gr.Request) -> None:
-        """Stops the run of a visit."""
-        self.visit(request).stopped.set()
+    def end(self, request: gr.Request) -> Updates:
+        """Stops a run."""
+        self.visit(request).stop()
+        return {self.progress: shown.progress("Stopping", None)}
 
-    def _while_running(self, html: str) -> Updates:
+    def look(self, request: gr.Request) -> Updates:
+        """Shows how far a run is, and its result as soon as it is there."""
+        visit = self.visit(request)
+        job = visit.job
+        if job is None:
+            return self._over("")
+        if job.is_alive():
+            updates = self._going_on(job)
+        elif job.problem:
+            visit.add_problem(job.problem)
+            problem = visit.plain(shown.problem(job.problem))
+            updates = {**self._over(problem), self.version: visit.version}
+        else:
+            updates = self._over("" if job.files else shown.progress(job.text, None))
+        return updates | self._results(job)
+
+    def _going_on(self, job: Job) -> Updates:
+        text = "Stopping" if job.stopped.is_set() else job.text
         return {
+            self.timer: gr.Timer(active=True),
             self.run: gr.update(interactive=False),
-            self.stop: gr.update(visible=True),
-            self.progress: gr.update(visible=True, value=html),
-            self.result: gr.update(visible=False),
+            self.stop: gr.update(visible=not job.files),
+            self.progress: gr.update(visible=True, value=shown.progress(text, job.share)),
+            self.result: gr.update(visible=bool(job.files)),
         }
 
-    def _finished(self, html: str = "") -> Updates:
+    def _over(self, html: str) -> Updates:
         return {
+            self.timer: gr.Timer(active=False),
             self.run: gr.update(interactive=True),
             self.stop: gr.update(visible=False),
             self.progress: gr.update(visible=bool(html), value=html),
         }
 
-    def _shown(self, job: jobs.Job, running: JobThread) -> Updates:
-        updates: Updates = {button: gr.update(visible=False) for button in self.downloads.values()}
-        return updates | {
-            self.result: gr.update(visible=True),
-            self.report: shown.framed(read_text(running.page)),
-            self.command: job.command(),
-            self.python: job.python(),
-        }
+    def _results(self, job: Job) -> Updates:
+        """The files that are written; the page, which may be large, is sent once."""
+        files = dict(job.files)
+        if not files:
+            return {}
+        updates: Updates = {self.result: gr.update(visible=True)}
+        for name, button in self.downloads.items():
+            updates[button] = gr.update(visible=name in files, value=files.get(name))
+        if not job.is_shown:
+            job.is_shown = True
+            updates[self.report] = shown.framed(read_text(files["page"]))
+            updates[self.command] = job.call.command()
+            updates[self.python] = job.call.python()
+        return updates
+
+
+def _is_read(visit: Visit) -> bool:
+    """Whether a visit has a table that can be read."""
+    return visit.found is not None and not visit.found.error
 
 
 def serve(file: Path | None, host: str, port: int | None, *, opens: bool) -> None:
-    """Serves the page until the process ends; uploaded files are removed then."""
+    """Serves the page until the process ends; all files of its visits are removed then."""
+    theme = gr.themes.Base(
+        primary_hue="blue", neutral_hue="slate", font=["system-ui", "sans-serif"],
+        font_mono=["ui-monospace", "monospace"],
+    )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="lmdiag-app-") as folder:
-        os.environ["GRADIO_TEMP_DIR"] = folder
-        page = Page(file)
-        fonts = ["system-ui", "sans-serif"]
-        theme = gr.themes.Base(
-            primary_hue="blue",
-            neutral_hue="slate",
-            font=fonts,
-            font_mono=["ui-monospace", "monospace"],
-        )
-        page.blocks.queue(default_concurrency_limit=10)
-        try:
-            page.blocks.launch(
-                server_name=host, server_port=port, inbrowser=opens, share=False, quiet=True,
-                theme=theme, css=read_text(resource_path("cards", "app.css")), footer_links=[],
-                js=read_text(resource_path("cards", "app.js")),
-                max_file_size=MOST_BYTES, ssr_mode=False, show_error=False,
-            )  # fmt: skip
-        finally:
-            for visit in page.visits.values():
-                rmtree(visit.folder, ignore_errors=True)
+        os.environ["GRADIO_TEMP_DIR"] = folder  # gradio serves files of this folder without copies
+        page = Page(file, Path(folder))
+        page.blocks.launch(
+            server_name=host, server_port=port, inbrowser=opens, share=False, quiet=True,
+            theme=theme, css=read_text(resource_path("cards", "app.css")), footer_links=[],
+            js=read_text(resource_path("cards", "app.js")), run_history=False,
+            max_file_size=MOST_BYTES, ssr_mode=False, show_error=False,
+            _frontend=False,  # no trial of the address, which fails on busy machines
+        )  # fmt: skip

@@ -10,32 +10,53 @@ from markupsafe import Markup, escape
 from lmdiag.text import shortened, visible
 
 if TYPE_CHECKING:
-    from lmdiag.api.checking import CheckedColumn, TableCheck
+    from lmdiag.api.table_check import CheckedColumn, TableCheck
 
 INTRODUCTION = (
-    "<header><h1>lmdiag</h1><p>From a table of sentences, responses or reading times to a figure: "
-    "what do language models make of them?</p></header>"
+    "<header><h1>lmdiag</h1><p>Test language models on your sentences, and compare them with "
+    "responses and reading times of people.</p></header>"
+)
+ABOUT_TABLES = (
+    "A row per sentence, word or response, with columns for items and conditions: csv, Excel, JSON "
+    "lines or Parquet, up to 20 MB."
+)
+ABOUT_MODELS = (
+    "The demo models answer in seconds and know nothing: they show what a result looks like. "
+    "Others are downloaded on first use."
 )
 
 _MOST_PROBLEMS = 6
 
 
-def step(number: int, name: str) -> str:
-    """Returns the heading of a step."""
-    return f'<h2><span class="number">{number}</span> {name}</h2>'
+def step(number: int, name: str, text: str = "") -> str:
+    """Returns the heading of a step, with a line below it."""
+    line = f'<p class="about">{text}</p>' if text else ""
+    return f'<h2><span class="number">{number}</span> {name}</h2>{line}'
+
+
+def region_names(found: TableCheck) -> dict[str, str]:
+    """Returns the numbers of regions, with their texts in the first row that has them."""
+    return {
+        number: f"region {number}: {_short(text)}" if text else f"region {number}"
+        for number, text in found.regions.items()
+    }
+
+
+def general_problems(found: TableCheck) -> list[str]:
+    """Returns the error and warnings that stand at no column."""
+    of_columns = {line for column in found.columns for line in column.problems}
+    lines = [line for line in (found.error, *found.warnings) if line and line not in of_columns]
+    return lines[:_MOST_PROBLEMS]
 
 
 def table(found: TableCheck) -> str:
-    """Returns what is read of a table: its first rows, its first text, and general problems."""
-    of_columns = {line for column in found.columns for line in column.problems}
-    general = [line for line in (found.error, *found.warnings) if line and line not in of_columns]
+    """Returns what is read of a table: its first rows, and its first text."""
     parts: list[str] = [_rows(found)]
     if found.reads:
         label = "The model reads" if found.command != "analyse" else "First row"
         lines = Markup("").join(Markup("<p>{}</p>").format(row) for row in found.reads)
         parts.append(Markup('<div class="reads"><h3>{}</h3>{}</div>').format(label, lines))
     parts.append(_facts(found))
-    parts += [problem(line) for line in general[:_MOST_PROBLEMS]]
     return Markup("").join(map(Markup, parts))
 
 
@@ -63,7 +84,7 @@ def _facts(found: TableCheck) -> Markup:
         return Markup("")
     parts = [f"{found.n_rows:,} rows"]
     parts += [f"{found.n_items:,} items"] if found.n_items else []
-    parts += [f"design: {' x '.join(found.conditions)}"] if found.conditions else []
+    parts += [f"design: {' × '.join(found.conditions)}"] if found.conditions else []
     parts += [found.other.partition(": for")[0]] if found.other and found.lacks else []
     if found.lacks and not found.other:
         parts.append(f"no {found.lacks}: choose below how to read it, or say what each column is")
@@ -83,7 +104,7 @@ def column_note(columns: Sequence[CheckedColumn]) -> str:
     first = columns[0]
     parts: list[str] = [problem(line) for one in columns for line in one.problems]
     if first.levels:
-        levels = ", ".join(f"{level} ({n})" for level, n in first.levels.items())
+        levels = " · ".join(f"{level} {n:,} rows" for level, n in first.levels.items())
         parts.append(Markup("<p>{}</p>").format(shortened(levels, 120)))
     elif first.why and first.why != first.use:
         parts.append(Markup("<p>{}</p>").format(first.why))
@@ -96,7 +117,7 @@ def problem(text: str) -> str:
 
 
 def progress(text: str, share: float | None) -> str:
-    """Returns a bar with a text; without a share one that only moves, or none for a pause."""
+    """Returns a bar with a text; without a share one that only moves, or none after a stop."""
     value = "" if share is None else f' value="{share:.3f}"'
     bar = (
         ""

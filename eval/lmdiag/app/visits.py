@@ -1,38 +1,31 @@
-"""What one window of the page has: its folder, its table, and its run in a thread."""
+"""What one window of the page has: its folder, how its table is read, and its run in a thread."""
 
 from __future__ import annotations
 
+import re
+import shutil
+import tempfile
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Event, Lock, Thread
+from threading import BoundedSemaphore, Event, RLock, Thread
 from typing import TYPE_CHECKING, Any
 
 import lmdiag
-from lmdiag.app.jobs import Job, chosen_options, saved_file
-from lmdiag.text import names_options
+from lmdiag.app import menus
+from lmdiag.app.calls import Call
+from lmdiag.files.reading import resource_path
+from lmdiag.text import listing, options_as_typed
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.api.checking import CheckedColumn, TableCheck
+    from lmdiag.api.table_check import CheckedColumn, TableCheck
+    from lmdiag.presentable import Presentable
 
-_WAIT = 0.3  # seconds between two looks at a run
-
-
-class Stopped(Exception):
-    """The person stopped the run; the same run goes on where it was."""
-
-
-@contextmanager
-def options_as_typed() -> Iterator[None]:
-    """Lets messages name options as they are typed, as those of commands do."""
-    outside = names_options.set(True)
-    try:
-        yield
-    finally:
-        names_options.reset(outside)
+TURNS = BoundedSemaphore(2)
+"""Runs of all windows at once; further ones wait."""
 
 
 @dataclass
@@ -43,54 +36,66 @@ class Visit:
         folder: of its files, which is removed when the window is closed.
         found: how its table is read; None without a table.
         response: column of the response of a table of responses or words.
-        stopped: set to end the run.
-        running: taken by the run, of which there is one at a time.
+        version: is another one after each reading.
+        job: its run; None before the first.
+        lock: held while a table is read: a run that is asked for meanwhile has the new reading.
     """
 
     folder: Path
     found: TableCheck | None = None
     response: str = ""
-    stopped: Event = field(default_factory=Event)
-    running: Lock = field(default_factory=Lock)
+    version: int = 0
+    job: Job | None = None
+    lock: RLock = field(default_factory=RLock)
+
+    # ---- reading ---------------------------------------------------------------------------------
+
+    def take(self, file: Path | None) -> None:
+        """Reads another table, or forgets the one that was read."""
+        with self.lock:
+            if file:
+                self.check(file)
+            else:
+                self.stop()
+                self.found = None
+                self.version += 1
 
     def check(self, file: Path, **options: Any) -> None:
-        """Reads a table."""
-        with options_as_typed():
+        """Reads a table. A run of what was read before is stopped."""
+        with self.lock, options_as_typed():
+            self.stop()
             self.found = lmdiag.check(file, **options)
-        self.response = self.found.response
+            self.response = self.found.response
+            self.version += 1
 
     def check_again(self, options: Mapping[str, Any]) -> None:
         """Reads the table with other options."""
-        if self.found:
-            response = self.response
-            self.check(Path(self.found.file), **options)
-            self.response = response or self.response
+        with self.lock:
+            if self.found:
+                response = self.response
+                self.check(Path(self.found.file), **options)
+                self.response = response or self.response
 
     def choose(self, names: list[str], use: str) -> None:
         """Reads the table with another use of some columns.
 
         Where lmdiag would find a column to be what it was, nothing changes, and a line says so.
         """
-        if self.found is None:
-            return
-        before = self.found
-        options = chosen_options(before, dict.fromkeys(names, use))
-        if use == "response":
-            self.response = names[0]
-        elif self.response in names:
-            self.response = ""
-        self.check_again(options)
-        uses = {column.name: column.use for column in before.columns}
-        again = {column.name for column in self.found.columns if column.use == uses[column.name]}
-        if use == "not used" and uses[names[0]] != use and again & {*names}:
-            line = f"there is no other {uses[names[0]]}: choose another column for it first"
-            columns = [
-                replace(column, problems=(*column.problems, line))
-                if column.name == names[0]
-                else column
-                for column in before.columns
-            ]
-            self.found = replace(before, columns=tuple(columns))
+        with self.lock:
+            before = self.found
+            if before is None or names[0] not in {column.name for column in before.columns}:
+                return  # a menu of the table before
+            if use == "response":
+                self.response = names[0]
+            elif self.response in names:
+                self.response = ""
+            self.check_again(before.with_uses(dict.fromkeys(names, use)))
+            uses = [(x.name, x.use) for x in before.columns if x.name in names]
+            name, use_before = uses[0]
+            is_kept = {*uses} & {(x.name, x.use) for x in self.columns()}
+            if use == "not used" and use_before in menus.USES and is_kept:
+                line = f"there is no other {use_before}: choose another column for it first"
+                self.found = _with_problem(before, name, line)
 
     def columns(self) -> list[CheckedColumn]:
         """Returns the columns of the table, with the response that is chosen."""
@@ -99,96 +104,167 @@ class Visit:
         columns = [column for column in self.found.columns if not column.is_made]
         if self.found.command == "cloze" or not self.response:
             return columns
-        return [
-            replace(column, use="response")
-            if column.name == self.response
-            else replace(column, use="not used")
-            if column.use == "response"
-            else column
-            for column in columns
-        ]
+        return [_with_response(column, self.response) for column in columns]
 
-    def message(self, problem: BadInput) -> str:
-        """Returns the message of an error, and adds it to what is wrong with the table."""
-        with options_as_typed():
-            line = self.plain(str(problem))
-        if self.found and line not in self.found.warnings:
-            self.found = replace(self.found, warnings=(*self.found.warnings, line))
-        return line
+    def groups(self) -> list[list[CheckedColumn]]:
+        """Returns the columns, regions that follow each other together."""
+        groups: list[list[CheckedColumn]] = []
+        for column in self.columns():
+            if groups and column.use == groups[-1][0].use == "region":
+                groups[-1].append(column)
+            else:
+                groups.append([column])
+        return groups
 
     def plain(self, message: str) -> str:
         """Returns a message without the path of the folder."""
         return message.replace(f"{self.folder}/", "")
 
+    # ---- running ---------------------------------------------------------------------------------
 
-class JobThread:
-    """A job in a thread of its own.
+    def start(self, call: Call) -> Job:
+        """Returns the run that is going on, or a new one."""
+        with self.lock:
+            if self.job is None or not self.job.is_alive():
+                self.job = Job(call, self.folder)
+            return self.job
+
+    def stop(self) -> None:
+        """Stops the run, as soon as the model has answered a batch; the same run goes on there."""
+        if self.job:
+            self.job.stopped.set()
+
+    def leave(self) -> None:
+        """Stops the run, and removes the files."""
+        self.stop()
+        if self.job:
+            self.job.join()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def add_problem(self, line: str) -> None:
+        """Adds what a run says about the table to its warnings, if something can be done."""
+        if self.found and self.found.remedies(line) and line not in self.found.warnings:
+            self.found = replace(self.found, warnings=(*self.found.warnings, line))
+            self.version += 1
+
+
+def _with_problem(found: TableCheck, name: str, line: str) -> TableCheck:
+    """The record, of which one column has a further problem."""
+    columns = [
+        replace(column, problems=(*column.problems, line)) if column.name == name else column
+        for column in found.columns
+    ]
+    return replace(found, columns=tuple(columns))
+
+
+def _with_response(column: CheckedColumn, response: str) -> CheckedColumn:
+    """A column, which is the response only if it has its name."""
+    if column.name == response:
+        return replace(column, use="response")
+    return replace(column, use="not used") if column.use == "response" else column
+
+
+# ---- runs ----------------------------------------------------------------------------------------
+
+
+class Stopped(Exception):
+    """The person stopped the run."""
+
+
+class Job(Thread):
+    """A call in a thread, which begins at once.
 
     Attributes:
-        result, page: what it returned, and its page, after the end of `steps`.
+        call: what is called.
+        text: what is being done, or that the run was stopped.
+        share: how much of it is done; None if that is not known.
+        problem: why there is no result; "" if nothing is wrong.
+        files: download of `lmdiag.app.menus.DOWNLOADS` -> its file, as soon as it is written; the
+            page is the first.
+        is_shown: whether the window has the page.
+        stopped: set to end the run.
     """
 
-    def __init__(self, job: Job, visit: Visit) -> None:
-        self.result: Any = None
-        self.page = visit.folder / "result.html"
-        self._job = job
-        self._visit = visit
-        self._steps: SimpleQueue[tuple[str, float | None]] = SimpleQueue()
-        self._error: BaseException | None = None
-        self._model = 0
-        self._done = 0.0
+    def __init__(self, call: Call, folder: Path) -> None:
+        super().__init__(daemon=True)
+        self.call = call
+        self.text = f"Loading {listing(call.models)}" if call.models else "Reading the table"
+        self.share: float | None = None
+        self.problem = ""
+        self.files: dict[str, Path] = {}
+        self.is_shown = False
+        self.stopped = Event()
+        self._folder = folder
+        self.start()
 
-    def steps(self) -> Iterator[tuple[str, float | None]]:
-        """Yields what is done, and the share of it, until the job ends.
+    def run(self) -> None:
+        """Makes the call, and writes its result into files."""
+        with options_as_typed():
+            try:
+                with self._turn():
+                    result = self.call.make(self._folder, self._tell)
+                self.text, self.share = "Writing the page", None
+                for name, file in saved_files(result, self.call.data, self._folder):
+                    self.files[name] = file
+                    self.text = "Writing the files to download"
+            except Stopped:
+                self.text = "Stopped. Run goes on where it was."
+            except BadInput as problem:
+                self.problem = str(problem)
+            except Exception as error:  # a fault of lmdiag, which the page survives
+                traceback.print_exc()
+                name = type(error).__name__
+                self.problem = f"lmdiag failed ({name}); the log of the program has more"
 
-        Raises what the job raised, and `Stopped`. The job is stopped where the steps are not read
-        to their end.
-        """
-        thread = Thread(target=self._work, daemon=True)
-        thread.start()
-        names = ", ".join(self._job.models)
-        step: tuple[str, float | None] = (
-            f"Loading {names}" if names else "Reading the table",
-            None,
-        )
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Waits until fewer runs than the most are going on."""
+        text = self.text
+        while not TURNS.acquire(timeout=0.3):
+            self.text = "Waiting for other runs to end"
+            if self.stopped.is_set():
+                raise Stopped
         try:
-            yield step
-            while thread.is_alive():
-                thread.join(_WAIT)
-                latest = self._latest(step)
-                if latest != step:
-                    step = latest
-                    yield step
+            self.text = text
+            yield
         finally:
-            if thread.is_alive():
-                self._visit.stopped.set()
-                thread.join()
-        if self._error:
-            raise self._error
-
-    def _latest(self, step: tuple[str, float | None]) -> tuple[str, float | None]:
-        try:
-            while True:
-                step = self._steps.get_nowait()
-        except Empty:
-            return step
-
-    def _work(self) -> None:
-        try:
-            with options_as_typed():
-                self.result = self._job.call(self._visit.folder, self._tell)
-                self._steps.put(("Writing the page", None))
-                saved_file(self.result, "page", self._visit.folder)
-        except BaseException as error:
-            self._error = error
+            TURNS.release()
 
     def _tell(self, done: float, total: int) -> None:
         """Is told of progress, of one model after the other."""
-        if self._visit.stopped.is_set():
+        if self.stopped.is_set():
             raise Stopped
-        if done < self._done:
-            self._model += 1
-        self._done = done
-        name = self._job.models[min(self._model, len(self._job.models) - 1)]
-        share = done / total if total else 1.0
-        self._steps.put((f"{name}: {done:,.0f} of {total:,}", share))
+        self.share = done / total if total else 1.0
+        self.text = f"Asking {listing(self.call.models)}: {done:,.0f} of {total:,}"
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def example_file(name: str, folder: Path) -> Path:
+    """Returns a copy of an example in a folder."""
+    source, shown = menus.EXAMPLE_TABLES[name]
+    return Path(shutil.copyfile(resource_path("cards", source), folder / shown))
+
+
+def uploaded_file(path: str, folder: Path) -> Path:
+    """Moves an uploaded file into a folder, under its own name with plain characters."""
+    source = Path(path)
+    stem = re.sub(r"[^\w ()+-]", "_", source.stem).strip(" -")[:80] or "table"
+    return Path(shutil.move(source, folder / f"{stem}{source.suffix.lower()}"))
+
+
+def saved_files(result: Presentable, data: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Writes a result in the formats of `lmdiag.app.menus.DOWNLOADS` that it has, one by one."""
+    target = Path(tempfile.mkdtemp(prefix="result-", dir=folder))
+    name = Path(data).stem
+    for download, suffix in menus.DOWNLOADS.items():
+        try:
+            written = result.save(target / (f"{name}-result{suffix}" if suffix else "charts"))
+        except BadInput:  # there are no charts, or Word needs python-docx
+            continue
+        if suffix:
+            yield download, written[0]
+        elif written:
+            archive = shutil.make_archive(f"{target / name}-charts", "zip", target / "charts")
+            yield download, Path(archive)

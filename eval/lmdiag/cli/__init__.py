@@ -43,7 +43,7 @@ from cyclopts.argument import Argument, ArgumentCollection
 from lmdiag import __version__
 from lmdiag.cli.removed import instead_of
 from lmdiag.runs.processes import SharedError
-from lmdiag.text import names_options, suggest
+from lmdiag.text import options_as_typed, suggest
 from lmdiag.types import BadInput
 
 COMMANDS = {
@@ -203,13 +203,13 @@ def _place(error: MissingArgumentError) -> str:
     return argument.names[0].lstrip("-").upper() if argument and argument.index is not None else ""
 
 
+@options_as_typed()
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     from lmdiag.files.secrets import redact_output
 
     argv = list(sys.argv[1:] if argv is None else argv)
     name = argv[0] if argv and argv[0] in COMMANDS else ""
-    outside = names_options.set(True)
     try:
         command, arguments = parse(argv)
         for text in argv:
@@ -223,8 +223,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except (CycloptsError, BadInput, OSError, KeyboardInterrupt) as error:
         return end(error, name, _STOPPED.get(name, "nothing was written"))
-    finally:
-        names_options.reset(outside)
 
 
 class TypedCommand(App):

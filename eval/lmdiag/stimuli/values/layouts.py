@@ -19,7 +19,7 @@ from lmdiag.stimuli.values.kinds import (
 )
 from lmdiag.stimuli.values.marks import is_ended
 from lmdiag.stimuli.values.names import named
-from lmdiag.types import Options
+from lmdiag.types import Options, typed_words
 
 _LONG = 5  # words of a text that does not name an item
 
@@ -120,8 +120,4 @@ def as_typed(options: Options) -> str:
     fields = ("columns", "wide", "split", "critical")
     given = options.stored()
     values = {name: given[name] for name in (*fields, *given) if name in given}
-    words: list[str] = []
-    for name, value in values.items():
-        texts = [] if value is True else [value] if isinstance(value, str) else value
-        words += [f"--{name.replace('_', '-')}", *texts]
-    return shlex.join(words)
+    return shlex.join(typed_words(values))
