@@ -10,6 +10,7 @@ import zlib
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 from ngram_training import arpa_text
 from pandas import DataFrame, read_csv
@@ -18,6 +19,8 @@ from wordfreq import tokenize, word_frequency
 import lmdiag
 from lmdiag.cli import main
 from lmdiag.models import LoadOptions, load
+from lmdiag.models.word_counts.ngrams import BackoffDistribution
+from lmdiag.models.word_counts.word_model import ListedDistribution
 from lmdiag.report.display import output_of
 from lmdiag.report.run_report import Report
 from lmdiag.report.selections import ReportFigures
@@ -308,8 +311,8 @@ def test_a_thousand_sentences_have_the_scores_of_kenlm(tmp_path, ngram):
     import kenlm
 
     rng = random.Random(0)
-    words = [f"w{number}" for number in range(40)]
-    weights = [1 / rank for rank in range(1, 41)]
+    words = [f"w{number}" for number in range(200)]
+    weights = [1 / rank for rank in range(1, 201)]
     corpus = [rng.choices(words, weights, k=rng.randint(1, 12)) for _ in range(1000)]
     model = load(write(tmp_path / "trained.arpa", arpa_text(corpus)))
     scorer = kenlm.Model(str(tmp_path / "trained.arpa"))
@@ -317,6 +320,21 @@ def test_a_thousand_sentences_have_the_scores_of_kenlm(tmp_path, ngram):
         text = " ".join(rng.choices([*words, "unknown"], k=rng.randint(1, 12)))
         expected = [log10 for log10, *_ in scorer.full_scores(text, eos=False)]
         assert log10s(answer(model, Sentence(text))) == pytest.approx(expected, abs=1e-6)
+    for text in ("", "w0", "w0 w1", "w3 unknown", "unknown w2", "w199 w199"):
+        distribution = model.distribution(model._after(text))
+        logs = [
+            [*scorer.full_scores(f"{text} {word}", eos=False)][-1][0] * math.log(10)
+            for word in model.words
+        ]
+        listed = ListedDistribution(np.array(logs))
+        assert isinstance(distribution, BackoffDistribution)
+        assert distribution.nats == pytest.approx(listed.nats, abs=1e-6)
+        assert distribution.entropy == pytest.approx(listed.entropy, abs=1e-6)
+        assert distribution.of(distribution.top(5)) == pytest.approx(
+            listed.of(listed.top(5)), abs=1e-6
+        )
+        for number, nats in enumerate(distribution.nats):  # ties are those of the list
+            assert distribution.rank(nats, number) == 1 + int((distribution.nats > nats).sum())
     distribution = model.distribution(model.start)
     rest = sum(10 ** scorer.score(word, eos=False) for word in ("</s>", "unknown"))
     assert math.fsum(map(math.exp, distribution.nats)) + rest == pytest.approx(1, abs=1e-5)

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from lmdiag.frequencies import wordfreq_errors
-from lmdiag.models.word_counts.word_model import Distribution, WordModel, WordReading
+from lmdiag.models.word_counts.word_model import (
+    Distribution,
+    ListedDistribution,
+    WordModel,
+    WordReading,
+)
 from lmdiag.types import BadInput, ModelInfo
 
 if TYPE_CHECKING:
@@ -80,7 +85,7 @@ class FrequencyModel(WordModel):
 
     @cached_property
     def _distribution(self) -> Distribution:
-        return Distribution(np.log(self.proportions))
+        return ListedDistribution(np.log(self.proportions))
 
     def distribution(self, state: Any) -> Distribution:
         return self._distribution

@@ -13,10 +13,14 @@ import math
 import mmap
 import re
 import struct
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 MARKS = ("<unk>", "<UNK>", "<s>", "</s>")
 """Entries of a vocabulary that are no words."""
@@ -171,6 +175,70 @@ def _counts(lines: Iterator[bytes]) -> list[int]:
     if not counts:
         raise ValueError("it does not say how many n-grams it has")
     return counts
+
+
+class Followers(NamedTuple):
+    """Which words stand behind which in the n-grams of a file.
+
+    Attributes:
+        starts: (words + 3,) where the followers of each word begin; of `<s>` and of unknown words
+            behind the others.
+        words: their numbers, ascending for each word.
+    """
+
+    starts: NDArray[np.int64]
+    words: NDArray[np.int64]
+
+    @staticmethod
+    def begin(n_words: int) -> int:
+        """Returns the number of `<s>`."""
+        return n_words
+
+    @staticmethod
+    def unknown(n_words: int) -> int:
+        """Returns the number of unknown words."""
+        return n_words + 1
+
+    def of(self, word: int) -> NDArray[np.int64]:
+        """Returns the numbers of the words that stand behind a word."""
+        return self.words[self.starts[word] : self.starts[word + 1]]
+
+
+def read_followers(path: Path, words: Sequence[str]) -> Followers | None:
+    """Returns which words stand behind which; None of a binary, which does not say it.
+
+    Args:
+        path: of a file that `read_ngram_file` has read.
+        words: its vocabulary.
+    """
+    with path.open("rb") as file:
+        beginning = file.read(len(_BINARY))
+        file.seek(0)
+        if beginning == _BINARY:
+            return None
+        is_compressed = beginning.startswith(b"\x1f\x8b")
+        pairs = _pairs(gzip.GzipFile(fileobj=file) if is_compressed else file, words)
+    firsts, seconds = np.divmod(np.unique(np.array(pairs)), len(words))
+    return Followers(np.searchsorted(firsts, np.arange(len(words) + 3)), seconds)
+
+
+def _pairs(lines: Iterable[bytes], words: Sequence[str]) -> array[int]:
+    """The last two words of each n-gram as one number, first * words + second."""
+    numbers = {word.encode(): number for number, word in enumerate(words)}
+    firsts = numbers | dict.fromkeys((b"<unk>", b"<UNK>"), Followers.unknown(len(words)))
+    firsts[b"<s>"] = Followers.begin(len(words))
+    pairs = array("q")
+    order = 0
+    for line in lines:
+        if line.startswith(b"\\"):
+            heading = re.match(rb"\\(\d+)-grams:", line)
+            order = int(heading[1]) if heading else 0
+        elif order > 1:
+            fields = line.split(None, order + 1)
+            if len(fields) > order and (second := numbers.get(fields[order])) is not None:
+                first = firsts.get(fields[order - 1], Followers.unknown(len(words)))
+                pairs.append(first * len(words) + second)
+    return pairs
 
 
 # ---- KenLM's binary ------------------------------------------------------------------------------

@@ -9,17 +9,24 @@ import math
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lmdiag.files.reading import user_path
-from lmdiag.models.word_counts.ngram_files import read_ngram_file
-from lmdiag.models.word_counts.word_model import Distribution, WordModel, WordReading
+from lmdiag.models.word_counts.ngram_files import Followers, read_followers, read_ngram_file
+from lmdiag.models.word_counts.word_model import (
+    Distribution,
+    ListedDistribution,
+    WordModel,
+    WordReading,
+    count_above,
+)
 from lmdiag.text import shortened
 from lmdiag.types import BadInput, ModelInfo
 
@@ -28,19 +35,113 @@ if TYPE_CHECKING:
 
 _LN_10 = math.log(10)
 
-_KEPT = 64
-"""Distributions that are kept."""
+_KEPT = 2**22
+"""Log-probabilities that are kept, of one or several distributions."""
+
+
+class Memory(NamedTuple):
+    """What an n-gram model remembers.
+
+    Attributes:
+        state: `kenlm.State`, the last words that tell something.
+        last: number of the last word, see `Followers`.
+    """
+
+    state: Any
+    last: int
+
+
+class BackoffDistribution(Distribution):
+    """The probability of every word after some words, most of which have not been seen there.
+
+    Those have the probability that they have without a context, times a factor. So only `nats`,
+    which EW and MW need, takes a step for each word.
+
+    Attributes:
+        alone: the distribution without a context.
+        back_off: log of the factor.
+        followers: (n,) numbers of the words that may have been seen there, ascending.
+        scores: (n,) their log-probabilities.
+    """
+
+    def __init__(
+        self,
+        alone: Alone,
+        back_off: float,
+        followers: NDArray[np.int64],
+        scores: NDArray[np.float64],
+    ) -> None:
+        super().__init__()
+        self.alone = alone
+        self.back_off = back_off
+        self.followers = followers
+        self.scores = scores
+
+    @cached_property
+    def nats(self) -> NDArray[np.float64]:
+        nats = self.alone.nats + self.back_off
+        nats[self.followers] = self.scores
+        return nats
+
+    @cached_property
+    def entropy(self) -> float:
+        # of the others: -sum of f q ln(f q), with the factor f and q their probability alone
+        nats = self.alone.nats[self.followers]
+        others = self.alone.mass - float(np.exp(nats).sum())
+        negative = self.alone.negative_entropy - float((np.exp(nats) * nats).sum())
+        of_others = math.exp(self.back_off) * (self.back_off * others + negative)
+        of_followers = float((np.exp(self.scores) * self.scores).sum())
+        return -(of_others + of_followers) / math.log(2)
+
+    def top(self, k: int) -> NDArray[np.int64]:
+        first = self.alone.order[: k + len(self.followers)]
+        candidates = np.union1d(first, self.followers)
+        return candidates[np.argsort(-self.of(candidates), kind="stable")][:k]
+
+    def of(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        backed_off = self.alone.nats[numbers] + self.back_off
+        if not len(self.followers):
+            return backed_off
+        places = np.searchsorted(self.followers, numbers).clip(max=len(self.followers) - 1)
+        is_follower = self.followers[places] == numbers
+        return np.where(is_follower, self.scores[places], backed_off)
+
+    def rank(self, nats: float, number: int | None = None) -> int:
+        alone = nats - self.back_off
+        if number is not None:  # as it stands in the list, also of words that are tied with it
+            nats = float(self.of(np.array([number]))[0])
+            is_seen = number in self.followers
+            alone = nats - self.back_off if is_seen else float(self.alone.nats[number])
+        above = count_above(self.alone.ascending, alone)
+        above -= int((self.alone.nats[self.followers] > alone).sum())
+        return 1 + above + int((self.scores > nats).sum())
+
+
+class Alone(ListedDistribution):
+    """The distribution of an n-gram model without a context."""
+
+    @cached_property
+    def mass(self) -> float:
+        """The sum of the probabilities."""
+        return float(np.exp(self.nats).sum())
+
+    @cached_property
+    def negative_entropy(self) -> float:
+        """The sum of p ln p."""
+        return float((np.exp(self.nats) * self.nats).sum())
 
 
 @dataclass(eq=False)
 class NgramModel(WordModel):
-    """An n-gram model. What it remembers is a `kenlm.State`: the last words that tell something.
+    """An n-gram model.
 
     Attributes:
+        path: of the file.
         ngrams: the `kenlm.Model`.
         has_unknown: whether the file has a probability of unknown words.
     """
 
+    path: Path
     ngrams: Any
     has_unknown: bool
     _words_of: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
@@ -96,26 +197,53 @@ class NgramModel(WordModel):
             sentence_bos=True,
             folds=(),
         )
-        return cls(info, options, None, file.words, ngrams, file.has_unknown)
+        return cls(info, options, None, file.words, path, ngrams, file.has_unknown)
 
     @cached_property
-    def start(self) -> Any:
+    def start(self) -> Memory:
         state = _new_state()
         self.ngrams.BeginSentenceWrite(state)
-        return state
+        return Memory(state, Followers.begin(len(self.words)))
 
     def memory(self, context: str) -> str:
         return context
 
-    def distribution(self, state: Any) -> Distribution:
+    def distribution(self, state: Memory) -> Distribution:
         if state not in self._distributions:
-            if len(self._distributions) >= _KEPT:
+            if len(self._distributions) >= max(1, _KEPT // len(self.words)):
                 self._distributions.clear()
-            score = self.ngrams.BaseScore
-            after = _new_state()
-            log10 = [score(state, word, after) for word in self.words]
-            self._distributions[state] = Distribution(np.array(log10) * _LN_10)
+            self._distributions[state] = self._computed(state)
         return self._distributions[state]
+
+    def _computed(self, memory: Memory) -> Distribution:
+        """The distribution after some words; of a binary, which is no list, word by word."""
+        if self._followers is None:
+            return ListedDistribution(self._nats(memory.state, self.words))
+        followers = self._followers.of(memory.last)
+        scores = self._nats(memory.state, [self.words[number] for number in followers])
+        others = np.flatnonzero(followers != np.arange(len(followers)))
+        other = int(others[0]) if len(others) else len(followers)  # the first word that is none
+        if other == len(self.words):
+            return ListedDistribution(scores)
+        [nats] = self._nats(memory.state, [self.words[other]])
+        back_off = float(nats - self._alone.nats[other])
+        return BackoffDistribution(self._alone, back_off, followers, scores)
+
+    def _nats(self, state: Any, words: Sequence[str]) -> NDArray[np.float64]:
+        """The log-probability of each of some words after a `kenlm.State`."""
+        score = self.ngrams.BaseScore
+        after = _new_state()
+        return np.array([score(state, word, after) for word in words]) * _LN_10
+
+    @cached_property
+    def _alone(self) -> Alone:
+        state = _new_state()
+        self.ngrams.NullContextWrite(state)
+        return Alone(self._nats(state, self.words))
+
+    @cached_property
+    def _followers(self) -> Followers | None:
+        return read_followers(self.path, self.words)
 
     def read(self, text: str, state: Any) -> WordReading:
         """Returns the log-probability of the words of a text without blanks, by the chain rule."""
@@ -123,13 +251,16 @@ class NgramModel(WordModel):
             self._words_of[text] = tuple(self._divided(text))
         words = self._words_of[text]
         log10 = 0.0
+        number = None
         for word in words:
             after = _new_state()
-            log10 += self.ngrams.BaseScore(state, word, after)
-            state = after
+            log10 += self.ngrams.BaseScore(state.state, word, after)
+            number = self.numbers.get(word)
+            last = Followers.unknown(len(self.words)) if number is None else number
+            state = Memory(after, last)
         if not self.has_unknown and any(word not in self.numbers for word in words):
             return WordReading(None, 0, state)
-        return WordReading(log10 * _LN_10, len(words), state)
+        return WordReading(log10 * _LN_10, len(words), state, number)
 
     def _divided(self, text: str) -> Iterator[str]:
         """Yields the words of the vocabulary in a text without blanks.

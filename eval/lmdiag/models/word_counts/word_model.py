@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -51,16 +51,16 @@ class VerbNumbers(NamedTuple):
     digest: str
 
 
-@dataclass(frozen=True)
-class Distribution:
-    """The probability of every word of a model after some words.
+class Distribution(ABC):
+    """The probability of every word of a model after some words."""
 
-    Attributes:
-        nats: (words,) log-probabilities.
-    """
+    def __init__(self) -> None:
+        self._agreement: dict[Any, tuple[float | None, ...]] = {}
 
-    nats: NDArray[np.float64]
-    _agreement: dict[Any, tuple[float | None, ...]] = field(default_factory=dict, repr=False)
+    @property
+    @abstractmethod
+    def nats(self) -> NDArray[np.float64]:
+        """(words,) log-probabilities."""
 
     def agreement(self, verbs: VerbNumbers, number: Number) -> tuple[float | None, ...]:
         """Returns EW and MW over verbs, see `Answer`; the same for all contexts of frequencies."""
@@ -87,9 +87,39 @@ class Distribution:
         terms = probabilities * np.where(probabilities > 0, self.nats, 0.0)
         return float(-terms.sum() / math.log(2))
 
-    def rank(self, nats: float) -> int:
-        """Returns 1 + the number of words that are more probable."""
-        return 1 + len(self.nats) - int(np.searchsorted(self.ascending, nats, side="right"))
+    def top(self, k: int) -> NDArray[np.int64]:
+        """Returns the numbers of the k most probable words, ties by number."""
+        return self.order[:k]
+
+    def of(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Returns the log-probabilities of some words."""
+        return self.nats[numbers]
+
+    def rank(self, nats: float, number: int | None = None) -> int:
+        """Returns 1 + the number of words that are more probable.
+
+        Args:
+            nats: log-probability of a word or of several.
+            number: of the word, if it is one of the vocabulary.
+        """
+        return 1 + count_above(self.ascending, nats)
+
+
+class ListedDistribution(Distribution):
+    """A distribution that is a list of log-probabilities."""
+
+    def __init__(self, nats: NDArray[np.float64]) -> None:
+        super().__init__()
+        self._nats = nats
+
+    @property
+    def nats(self) -> NDArray[np.float64]:
+        return self._nats
+
+
+def count_above(ascending: NDArray[np.float64], value: float) -> int:
+    """Returns how many of some values in ascending order are greater than a value."""
+    return len(ascending) - int(np.searchsorted(ascending, value, side="right"))
 
 
 class WordReading(NamedTuple):
@@ -99,11 +129,13 @@ class WordReading(NamedTuple):
         nats: log-probability of its words; 0 where it has none, None where the model gives none.
         n_words: words of the model in it; 0 for punctuation that the model does not have.
         state: what the model remembers after it.
+        number: of its word, if it is one of the vocabulary.
     """
 
     nats: float | None
     n_words: int
     state: Any
+    number: int | None = None
 
 
 @dataclass(eq=False)
@@ -212,14 +244,14 @@ class WordModel(Model):
     def _blank(self, question: Question, top: int) -> Answer:
         state = self._after(self.memory(question.query.context))
         distribution = self.distribution(state)
-        first = distribution.order[:top]
+        first = distribution.top(top)
         agreement = None
         if question.number and self._verbs:
             agreement = distribution.agreement(self._verbs, question.number)
         return Answer(
             {word: self._score(word, state, distribution) for word in question.words},
             tuple(self.words[number] for number in first),
-            tuple(distribution.nats[first].tolist()),
+            tuple(distribution.of(first).tolist()),
             agreement,
             distribution.entropy if question.entropy else None,
         )
@@ -228,16 +260,18 @@ class WordModel(Model):
         """The score of a word, or of several with blanks between them by the chain rule."""
         nats = 0.0
         n_words = 0
+        number = None
         for part in word.split():
             reading = self.read(part, state)
             if reading.nats is None:
                 return WordScore(None, None, 0)
             nats += reading.nats
             n_words += reading.n_words
+            number = reading.number if n_words == 1 else None
             state = reading.state
         if not n_words:
             return WordScore(None, None, 0)
-        return WordScore(nats, distribution.rank(nats), n_words)
+        return WordScore(nats, distribution.rank(nats, number), n_words)
 
     def _sentence(self, sentence: Sentence) -> SentenceAnswer:
         spans = []
