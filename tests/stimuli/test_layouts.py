@@ -767,6 +767,12 @@ def test_each_wide_column_may_have_a_critical_word_of_its_own():
     regions = [row[0] for row in read.regions]
     words = [x[slice(y["start"], y["end"])] for x, y in zip(texts, regions, strict=True)]
     assert words == ["is", "are", "sit."]
+    places = rows | {"p1": ["1", "1"], "p2": ["1", ""], "Ungram": ["Old it is.", "They sit."]}
+    options["critical"] = ["p1", "p2"]
+    with pytest.raises(BadInput, match="row 2: --critical: the columns p1 and p2: it is empty"):
+        stimuli.load(places, **options)
+    places["p2"] = ["1", "1"]
+    assert "from 0 with --critical p1:0 p2:0" in stimuli.load(places, **options).notes[2]
 
 
 def test_a_critical_word_in_an_elision_is_said_to_be_read_with_it():
@@ -775,6 +781,9 @@ def test_a_critical_word_in_an_elision_is_said_to_be_read_with_it():
         "critical: 'homme' stands in \"l'homme\" without a blank (row 1): the response is the "
         'surprisal of "l\'homme"'
     )
+    rows = {"sentence": ["C'est l'homme.", "Vois l'école."], "c": ["homme", "école"]}
+    note = stimuli.load(rows, critical="c").notes[1]
+    assert "without a blank, and 1 other word likewise (rows 1, 2)" in note
 
 
 def test_regions_are_shown_as_they_are_joined():

@@ -130,9 +130,9 @@ def row_index(
 
 
 def shown_places(index: MultiIndex) -> str:
-    """Returns what messages call some rows, e.g. "lines 4, 5"."""
+    """Returns what messages call some rows, e.g. "lines 4, 5", each once."""
     unit = index.names[0]
-    places = [*index.get_level_values(unit)]
+    places = [*dict.fromkeys(index.get_level_values(unit))]
     shown = first_few([*map(str, places)], 5)
     is_number = not isinstance(places[0], str)
     return f"{unit}{'s' if len(places) > 1 else ''} {shown}" if is_number else shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from shlex import quote
@@ -93,11 +93,13 @@ class CriticalColumn:
         name: of the column.
         values: one per sentence, as texts; "" where it is missing.
         texts: the sentences.
+        parts: the columns of which it was joined, one for each wide column; () for none.
     """
 
     name: str
     values: Sequence[str]
     texts: Sequence[str]
+    parts: Sequence[str] = ()
 
     @classmethod
     def of(cls, name: str, values: Iterable[Any], texts: Iterable[Any]) -> CriticalColumn:
@@ -198,9 +200,18 @@ class CriticalColumn:
             reading = "no word of the first row"
             if span:
                 reading = f"{text[: span[0]]}[{text[slice(*span)]}]{text[span[1] :]}"
-            option = quote(f"{self.name}:{start}")
-            shown.append(f"--critical {option} reads {shortened(reading, 150)}")
+            shown.append(f"{self.option(start)} reads {shortened(reading, 150)}")
         return "; ".join(shown)
+
+    def option(self, start: int) -> str:
+        """Returns the option with which positions count from a start."""
+        names = self.parts or (self.name,)
+        return " ".join(["--critical", *(quote(f"{name}:{start}") for name in names)])
+
+    @property
+    def shown_name(self) -> str:
+        """The column, or those of which it was joined, for messages."""
+        return f"columns {' and '.join(self.parts)}" if self.parts else f"column {self.name}"
 
     def _found(self, row: int) -> list[Span | None]:
         """The words of a row if positions count from 0 and from 1; None for no word."""
@@ -313,14 +324,18 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
         _refuse_one_of(table, name, wide)
     texts = table.columns["sentence"]
     column = CriticalColumn.of(name, table.columns[name], texts)
+    if len(named) > 1:
+        parts = [column_and_start(text, table.columns)[0] for text in named]
+        column = replace(column, parts=parts)
     first, why = column.first_position(columns_in_texts(table.columns, texts))
     if start is None and first == 0:
-        problem = f"--critical {name}: its positions seem to count from 0, since {why}"
-        raise BadInput(f"{table.name}: {problem}: {column.readings()}; give one of the two")
+        problem = f"--critical: positions of the {column.shown_name} seem to count from 0"
+        readings = f"{column.readings()}; give one of the two"
+        raise BadInput(f"{table.name}: {problem}, since {why}: {readings}")
     from_position = 1 if start is None else start
     wrong = column.problems(range(len(table)), from_position)
     table.refuse({
-        row: f"--critical: the column {name}: {problem}" for row, problem in wrong.items()
+        row: f"--critical: the {column.shown_name}: {problem}" for row, problem in wrong.items()
     })  # fmt: skip
     regions = [
         _regions(text, column.span(row, from_position)) for row, text in enumerate(column.texts)
@@ -331,7 +346,7 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
     if any(len(row) > 1 for row in regions):
         note += f"; {' and '.join(_REGIONS[1:])} follow it"
     if start is None and first is None and column.may_count_from_zero:
-        note += f"; positions count from 1, and from 0 with --critical {quote(f'{name}:0')}"
+        note += f"; positions count from 1, and from 0 with {column.option(0)}"
     return table.having({"regions": regions}, note, *notes, without=(_JOINED,) * (len(named) > 1))
 
 
@@ -346,8 +361,13 @@ def _longer_words(table: Table, column: CriticalColumn, start: int) -> Iterator[
             longer[row] = (word, whole.strip(".,;:!?…"))
     if longer:
         word, whole = next(iter(longer.values()))
-        is_part = f"{word!r} stands in {whole!r} without a blank ({table.places([*longer])})"
-        yield f"critical: {is_part}: the response is the surprisal of {whole!r}"
+        is_part = f"{word!r} stands in {whole!r} without a blank"
+        others = len({*longer.values()}) - 1
+        if others:
+            is_part += f", and {others:,} other word{'s' * (others > 1)} likewise"
+        what = f"{whole!r}{' and the like' * (others > 0)}"
+        rows = table.places([*longer])
+        yield f"critical: {is_part} ({rows}): the response is the surprisal of {what}"
 
 
 def _letters(text: str) -> str:
