@@ -268,7 +268,9 @@
   function tip(at, value) {
     TIP.hidden = !value || typeof value !== "object";
     if (TIP.hidden) return;
-    TIP.replaceChildren(...Object.entries(value).flatMap(([key, text]) => {
+    // Vega writes these for what a mark lacks
+    const known = Object.entries(value).filter(([, text]) => !/^(undefined|null|[+−]?NaN%?)$/.test(text));
+    TIP.replaceChildren(...known.flatMap(([key, text]) => {
       const [name, said] = [document.createElement("dt"), document.createElement("dd")];
       name.textContent = key;
       said.textContent = text;

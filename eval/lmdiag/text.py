@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import math
 import re
 import reprlib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -63,6 +65,23 @@ def visible(text: str) -> str:
         else character
         for character in text
     )
+
+
+UNDEFINED = "–"
+"""Stands for a figure that is not defined."""
+
+
+def decimals(value: float | None, digits: int = 2) -> str:
+    """A mean, a difference, a coefficient or a test statistic, e.g. `−0.92`; no `−0.00`.
+
+    A tie is rounded away from zero, as in charts: Python's format would not.
+    """
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    text = f"{value:.{digits}f}"
+    if abs(value) < 1e15:  # not beyond the digits of a float
+        text = str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
+    return text.replace("-", "−") if text.strip("-0.") else text.lstrip("-")
 
 
 def change_texts(value: Any, change: Callable[[str], str]) -> Any:

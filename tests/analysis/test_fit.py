@@ -467,7 +467,7 @@ def test_each_layer_is_fitted_as_its_surprisals_alone():
     [
         ("ice cream", {"models": "demo:causal"}, "word 'ice cream' contains a blank; a row is one"),
         ("x", {"models": "demo:causal"}, "rows:61: column word: 'x' stands where rows:1 has"),
-        ("x", {}, "name a model to ask, or a column"),
+        ("x", {}, "name a model to ask, --model MODEL, or"),
         ("x", {"surprisal": "row", "lag": 1}, "fit has no option 'lag': choose from resp"),
     ],
 )

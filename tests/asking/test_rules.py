@@ -61,7 +61,9 @@ def test_each_rule_has_its_line(rule, option):
     assert line.startswith(f"{flag(option)} ")
     assert f" {verb} {rule.place(kind)}: {rule.why}; " in line
     remedy = f"leave {flag(option)} out"
-    remedy = f"give {flag(rule.without)}, too" if rule.without else remedy
+    if rule.without:
+        assert f"; give {flag(rule.without)}" in line
+        remedy = ", too"
     assert line.endswith(remedy if rule.outcome == "refused" else "it is left out")
 
 

@@ -86,7 +86,7 @@ def test_folders_and_names_of_runs(command):
     assert second["p_adjusted"] == max(first["p_adjusted"], second["p"])
     for paths in ([output], [copies[0], output / "b"]):
         assert command("compare", *paths, *options, "--json") == (0, expected, "")
-    assert "two or more" in command.refused("compare", output / "a")
+    assert "name another one" in command.refused("compare", output / "a")
     assert "\nsecond try," in command("report", output, "--format", "csv")[1]
     assert command("report", output / "a")[1] == f"Saved in {copies[0] / 'report.html'}\n"
     assert lmdiag.load_run(output / "a").path == copies[0]

@@ -288,7 +288,7 @@ def test_columns_of_two_words_functions_and_responses_are_named_in_remedies(comm
     assert "write `Reading time` between backticks" in refused
     assert "columns: Text, position, word, Reading time, bits, Subject" in refused
     refused = command.refused(*fit, "--response", "log(bits)")
-    assert "a function of a column is written in --formula 'log(bits) ~ ...'" in refused
+    assert "give a function of a column by --formula 'log(bits) ~ surprisal'" in refused
 
 
 def test_report_and_analyse_keep_existing_files_alike(command):

@@ -244,11 +244,11 @@ def test_of_several_models_the_sentence_says_for_which_an_effect_is_clear():
           "figures."]),
         ([("accuracy", 0.3, 0.05), ("tse", 0.0, math.nan), ("mw", -0.1, math.nan)],
          ["No difference between new and base can be told from chance in accuracy.",
-          "They do not differ in any item of tse.", "mw: -0.1, no test."]),
+          "In tse, they do not differ in any item.", "mw: -0.1, no test."]),
         ([("accuracy", 0.3, 0.2)],
          ["No difference between new and base can be told from chance in accuracy."]),
         ([("accuracy", 0.0, math.nan), ("tse", 0.0, math.nan)],
-         ["new and base do not differ in any item of the 2 compared figures."]),
+         ["In the 2 compared figures, new and base do not differ in any item."]),
         ([(name, 0.1, p) for name, p in zip("abcd", (0.04, 0.03, 0.02, 0.01), strict=True)],
          ["new is higher than base in d (+0.1), c (+0.1), b (+0.1) and 1 more (adjusted p < "
           ".05)."]),
@@ -265,7 +265,7 @@ def test_a_sentence_begins_with_a_capital_but_for_the_name_of_a_model():
     (said,) = comparison_findings("layer 30", "layer 0", higher)
     assert said == "Layer 30 is higher than layer 0 in accuracy (+0.3) (adjusted p < .05)."
     (same,) = comparison_findings("step 16", "step 0", [ReportedTest("tse", "0.0", 0, math.nan)])
-    assert same == "Step 16 and step 0 do not differ in any item of tse."
+    assert same == "In tse, step 16 and step 0 do not differ in any item."
     (named,) = comparison_findings("layer30-lm", "gpt2", higher)
     assert named.startswith("layer30-lm is higher than gpt2")
 
@@ -411,7 +411,7 @@ def fitted(table, *columns):
 def test_a_fit_has_its_test():
     fit, (said,) = fitted(words(5.0), "bits")
     statistic = f"F(1, 117) = {fit.models[0].statistic:.2f}, p < .001"
-    slope = f"{fit.models[0].per_bit:.2f} rt per bit"
+    slope = f"{fit.models[0].per_bit:.2f} ms per bit"
     assert said == f"Surprisal of bits predicts rt beyond the baseline: {statistic}; {slope}."
     fit, (said,) = fitted(words(0.0), "noise")
     assert fit.models[0].p > 0.05, "the seed has no effect by chance"

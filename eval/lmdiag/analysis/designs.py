@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,15 @@ from lmdiag.stimuli.values.items import item_column
 from lmdiag.stimuli.values.kinds import values_of
 from lmdiag.stimuli.values.levels import in_given_order, level_texts
 from lmdiag.tables.table_files import as_texts, name_texts, written_text
-from lmdiag.text import DATA_SUFFIX, column_like, first_few, in_order, suggest, visible
+from lmdiag.text import (
+    DATA_SUFFIX,
+    column_like,
+    first_few,
+    in_order,
+    listing,
+    suggest,
+    visible,
+)
 from lmdiag.types import BadInput, Coding
 
 UNITS = {"surprisal": "bits", "log_odds": "nats", "correct": "share"}
@@ -277,7 +286,7 @@ def analyse_table(
         differences=_stacked(differences, paired_tests),
         mixed=_mixed_models(formula, table, factors, coding) if formula else {},
         by=by,
-        by_level=_tests_by_level(scores, table, by, factors) if by else DataFrame(),
+        by_level=_tests_by_level(scores, table, by, factors, names) if by else DataFrame(),
         region=region,
         not_compared=unlike,
         notes=tuple(filter(None, notes)),
@@ -457,15 +466,21 @@ def _differences(scores: _Groups, models: Sequence[str]) -> _Groups:
     }
 
 
-def _tests_by_level(scores: _Groups, table: DataFrame, by: str, factors: DataFrame) -> DataFrame:
+def _tests_by_level(
+    scores: _Groups, table: DataFrame, by: str, factors: DataFrame, names: Iterable[str]
+) -> DataFrame:
     """The effects by a factor between items; `BadInput` if an item has several of its levels."""
+    others = [name for name in names if name != by]
     levels = factors[by].groupby(name_texts(table["item"]))
     several = levels.nunique() > 1
     if several.any():
+        remedy = "leave --by out for its effect"
+        if others:
+            level = quote(f"{by}={levels.first().iloc[0]}")
+            remedy = f"for the effects of {listing(others)} at one level give --filter {level}"
         raise BadInput(
             f"{by} differs within item {several.idxmax()}: --by takes a column that differs "
-            f"between items only; for the effects at one level write --filter {by}="
-            f"{levels.first().iloc[0]}"
+            f"between items only; {remedy}"
         )
     first_levels = levels.first()
     return _stacked(scores, lambda group: tests_by_level(group, first_levels))

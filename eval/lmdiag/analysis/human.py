@@ -124,15 +124,26 @@ class HumanTable:
         uses = self.uses(surprisals)
         used = {name for name, use in uses.items() if use != "not used"}
         value = f"{how.response} {self.texts(how.response)[0]}" if how.response in used else ""
+        shown = self._by_own_names(uses)
         if not {how.word, how.text, how.position} <= used:
-            return read_lines([], value or f"{len(self.frame):,} rows", uses)
+            return read_lines([], value or f"{len(self.frame):,} rows", shown)
         of_text = np.flatnonzero(self.words["text"] == self.places["text"].iloc[0])
         rows = self.first_rows[of_text[of_text >= self.word[0]]]
         first, *following = self.texts(how.word)[rows[:9]]
         text, _ = running.joined_words([first, *following])
         line = f"[{first}]{text[len(first) :]}{' ...' if len(rows) > 9 else ''}"
         name = f"{how.text} {self.texts(how.text)[0]}, {how.position} {self.texts(how.position)[0]}"
-        return read_lines([name, value], line, uses)
+        return read_lines([name, value], line, shown)
+
+    def _by_own_names(self, uses: Mapping[str, str]) -> dict[str, str]:
+        """The uses of columns by the names of the table, of which copies have known names."""
+        unused = [name for name, use in uses.items() if use == "not used"]
+        own_names = {}
+        for name in (name for name, use in uses.items() if use != "not used"):
+            same = (x for x in unused if self.frame[x].equals(self.frame[name]))
+            own_names[name] = next(same, name)
+        rest = [name for name in unused if name not in own_names.values()]
+        return {own_names[x]: uses[x] for x in own_names} | dict.fromkeys(rest, "not used")
 
     def fingerprint(self) -> str:
         """Returns eight hexadecimal digits that identify the content."""
@@ -149,7 +160,8 @@ class HumanTable:
             formula = self.procedure.formula
             hint = backticks_hint(formula, names)
             if not formula and re.fullmatch(r"\w+\(.+\)", column):
-                hint = f"; a function of a column is written in --formula '{column} ~ ...'"
+                formula = shlex.quote(f"{column} ~ surprisal")
+                hint = f"; give a function of a column by --formula {formula}, with controls"
             suggestion = "" if hint else suggest(column, names)
             raise BadInput(
                 f"{self.name}: no column {column!r}{suggestion}{hint}; columns: {', '.join(names)}"
@@ -378,12 +390,14 @@ def _without_response(frame: DataFrame) -> str:
     numbers = {
         str(name): to_numeric(frame[name], errors="coerce")
         for name in frame
-        if str(name).lower() not in PLACES and not named("item", [str(name)])
+        if str(name).lower() not in PLACES
+        and not any(named(role, [str(name)]) for role in ("item", "position"))
     }
     likely = [name for name, of in numbers.items() if of.notna().mean() > _MOSTLY]
     likely = [name for name in without_copies(likely) if numbers[name].nunique() > 2]
-    which = f", e.g. one of {', '.join(likely)}" if likely else ""
-    return f"no response: name the column of the human measure, --response COLUMN{which}"
+    which = f", e.g. one of {', '.join(likely)}" if len(likely) > 1 else ""
+    column = shlex.quote(likely[0]) if len(likely) == 1 else "COLUMN"
+    return f"no response: name the column of the human measure, --response {column}{which}"
 
 
 def with_places(procedure: Profile, table: DataFrame | Mapping[str, Sequence[Any]]) -> Profile:

@@ -140,7 +140,8 @@ def fit(
     if not sources and SURPRISAL in table.frame.columns:
         table, sources = own_surprisals(table)
     if not sources:
-        raise BadInput("no surprisals: name a model to ask, or a column or file with surprisals")
+        remedy = "name a model to ask, --model MODEL, or what has them, --surprisal COLUMN or FILE"
+        raise BadInput(f"no surprisals: {remedy}")
     return fit_surprisals(table, sources)
 
 

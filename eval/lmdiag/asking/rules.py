@@ -229,10 +229,15 @@ def flag(option: str) -> str:
     return f"--{option.replace('_', '-')}"
 
 
+_VALUES = {"elicitation": "choice", "server": "ADDRESS", "tokenizer": "ID"}
+"""Option that another one needs -> the value that it takes."""
+
+
 def refusal(case: Case) -> str:
     """Returns a line about the first option that is refused, with the remedy; "" for none."""
     for rule, option in _hits("refused", case):
-        remedy = f"give {flag(rule.without)}, too" if rule.without else f"leave {flag(option)} out"
+        needed = f"{flag(rule.without)} {_VALUES.get(rule.without, '')}".rstrip()
+        remedy = f"give {needed}, too" if rule.without else f"leave {flag(option)} out"
         return f"{flag(option)} cannot be used {rule.place(case.kind)}: {rule.why}; {remedy}"
     return ""
 

@@ -135,8 +135,8 @@ def publish_command(
     if benchmark and what != "data":
         raise BadInput("--benchmark is for data: leave it out")
     if (dir is None) != (what in ("metric", "app")):
-        given = "give no directory" if dir else "give the directory"
-        raise BadInput(f"publish {what}: {given}")
+        made = f"give the directory that lmdiag {'build' if what == 'data' else what} wrote"
+        raise BadInput(f"publish {what}: {'give no directory' if dir else made}")
     if dir is None:
         plan = publish.plan_metric if what == "metric" else publish.plan_app
         publication = plan(repo_id)
@@ -261,4 +261,6 @@ def leaderboard_command(
             board.run_missing([entry.request for entry in entries if entry.request], say)
         rows, others = board.rows(entries)
         write_site(out, rows, others, board)
-    print(f"{visible(str(out))}/index.html: {len(rows)} runs, {len(others)} requests without a run")
+    n_runs = f"{len(rows)} run{'s' * (len(rows) != 1)}"
+    n_others = f"{len(others)} request{'s' * (len(others) != 1)}"
+    print(f"{visible(str(out))}/index.html: {n_runs}, {n_others} without a run")

@@ -149,6 +149,9 @@ def compare_command(
     from lmdiag.studies.comparison import not_compared
 
     loaded = options.runs_in(runs, data)
+    if len(loaded) == 1:
+        where = " ".join(map(str, runs))
+        raise BadInput(f"{where} is one run: name another one, lmdiag compare BASE NEW")
     compared = lmdiag.compare(
         *loaded, across=across, tasks=tasks, measures=measures, **vars(seeded)
     )

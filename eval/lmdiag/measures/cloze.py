@@ -28,7 +28,8 @@ from lmdiag.text import plain_response
 from lmdiag.types import SHARE_ROUNDING, Fold
 
 _LENGTHS = (
-    "masked models spread the probability of whole words over lengths of one, two and three pieces"
+    "not on one scale, since masked models spread the probability of whole words over lengths of "
+    "one, two and three pieces"
 )
 
 

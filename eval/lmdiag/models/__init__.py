@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lmdiag.models.loading.load_options import LoadOptions
-from lmdiag.types import WORD_COUNTS
+from lmdiag.types import WORD_COUNTS, BadInput
 
 if TYPE_CHECKING:
     from lmdiag.models.model import Model as Model
@@ -47,4 +47,8 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
         from lmdiag.models.loading.load import load_parts
         from lmdiag.models.local import assemble
 
-        return assemble(model_id, load_parts(location, options), options)
+        try:
+            parts = load_parts(location, options)
+        except BadInput as error:  # which names the folder of a demo model
+            raise BadInput(str(error).replace(location, model_id)) from error
+        return assemble(model_id, parts, options)

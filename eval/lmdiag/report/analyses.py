@@ -18,7 +18,7 @@ from lmdiag.report.analysis_findings import analysis_findings
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
 from lmdiag.report.grid import CellText, Grid, text_grid
 from lmdiag.report.labels import order_of, run_labels
-from lmdiag.report.output import Deferred, Fact, Output, Section
+from lmdiag.report.output import WARNING, Deferred, Fact, Output, Section
 from lmdiag.results.item_rows import Per
 from lmdiag.stimuli.designs.design import design_of, item_columns
 from lmdiag.studies.comparison import unlike_first
@@ -90,7 +90,7 @@ def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> li
         rows = having[0].stimuli[task]
         section = Section("conditions")
         found = design_of(rows, options_of_all)
-        warnings = [visible(f"warning: {line}") for line in (found.warnings if found else ())]
+        warnings = [visible(f"{WARNING}{line}") for line in (found.warnings if found else ())]
         arguments = options_of_all.given()
         if rows.whole is not None and found and found.levels:
             arguments["conditions"] = tuple(found.levels)  # of a sample, those of all rows
@@ -265,7 +265,7 @@ def _grid(
 def analysis_remarks(analysis: Analysis) -> Iterator[str]:
     """Yields what a reader of the tables has to know."""
     yield from analysis.notes
-    yield from (f"warning: {line}" for line in analysis.warnings)
+    yield from (f"{WARNING}{line}" for line in analysis.warnings)
     for model, fit in analysis.mixed.items():
         name = f"mixed model{f' of {model}' if len(analysis.mixed) > 1 else ''}"
         if fit.warning:

@@ -29,7 +29,7 @@ def comparison_findings(new: str, base: str, tests: Sequence[ReportedTest]) -> I
     tested = [test for test in tests if test.is_tested]
     equal = [test for test in tests if not test.is_tested and not test.value]
     if len(equal) == n:
-        yield f"{subject} and {base} do not differ in any item of {figures}."
+        yield f"In {figures}, {names} do not differ in any item."
         return
     parts = []
     for direction in ("higher", "lower"):
@@ -53,9 +53,9 @@ def comparison_findings(new: str, base: str, tests: Sequence[ReportedTest]) -> I
     if equal:
         where = listing([test.subject for test in equal])
         if len(equal) > MOST_NAMED:
-            where = f"the other {len(equal)}"
-        they = "They" if parts or unclear else f"{subject} and {base}"
-        yield f"{they} do not differ in any item of {where}."
+            where = f"the other {len(equal)} figures"
+        they = "they" if parts or unclear else names
+        yield f"In {where}, {they} do not differ in any item."
     if without := untested([test for test in tests if test.value]):
         yield f"{without}."
 

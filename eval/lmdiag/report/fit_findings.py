@@ -7,8 +7,11 @@ have no gain, predicts nothing.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+from pandas import to_numeric
 
 from lmdiag.analysis.fit import HumanFit, ModelFit
 from lmdiag.analysis.procedures import SURPRISAL
@@ -16,7 +19,25 @@ from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report import numbers
 from lmdiag.report.labels import noun_of
 from lmdiag.report.reported_tests import ReportedTest, each_p
+from lmdiag.stimuli.values.names import is_time
 from lmdiag.text import MOST_NAMED, capital, listing, visible
+
+_LEAST_MILLISECONDS = 20
+"""Median of times from which they are in milliseconds, and not in seconds."""
+
+
+def response_unit(fit: HumanFit) -> str:
+    """Returns what the response is counted in: ms for times with a known name, or itself.
+
+    The slope of a scaled response is that of the response.
+    """
+    left = sides(fit.full)[0].strip()
+    scaled = re.fullmatch(r"scale\((.*)\)", left)
+    measure = (scaled[1] if scaled else left).strip("` ")
+    if not is_time(measure) or measure not in fit.table.frame:
+        return visible(measure)
+    values = to_numeric(fit.table.frame[measure], errors="coerce")
+    return "ms" if values.median() >= _LEAST_MILLISECONDS else visible(measure)
 
 
 class _Gain(NamedTuple):
@@ -85,7 +106,7 @@ def _sentences(
     unclear = [gain for gain in gains if gain.test.is_tested and not gain.test.is_clear]
     untested = [gain for gain in gains if not gain.test.is_tested]
     if len(gains) == 1:
-        yield from _sentences_of_one(predictor, baseline, response, gains[0])
+        yield from _sentences_of_one(predictor, baseline, response, response_unit(fit), gains[0])
         return
     n = len(gains)
     noun = noun_of([gain.test.subject for gain in gains])
@@ -110,7 +131,9 @@ def _sentences(
         yield from _largest(predictor, gains, noun)
 
 
-def _sentences_of_one(predictor: str, baseline: str, response: str, gain: _Gain) -> Iterator[str]:
+def _sentences_of_one(
+    predictor: str, baseline: str, response: str, unit: str, gain: _Gain
+) -> Iterator[str]:
     """Yields the test of one model."""
     what = predictor  # surprisals in the column of this name are of no model that is named
     if gain.test.subject != SURPRISAL:
@@ -118,7 +141,7 @@ def _sentences_of_one(predictor: str, baseline: str, response: str, gain: _Gain)
     if gain.predicts:
         what = f"{capital(what)} predicts {response} beyond {baseline}"
         slope = gain.fit.per_bit
-        per_bit = "" if math.isnan(slope) else f"; {numbers.decimals(slope)} {response} per bit"
+        per_bit = "" if math.isnan(slope) else f"; {numbers.decimals(slope)} {unit} per bit"
         yield f"{what}: {gain.test_text}{per_bit}."
     elif gain.is_lost:
         rejects = f"{gain.test_text} on all words"

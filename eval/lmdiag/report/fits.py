@@ -15,7 +15,7 @@ from lmdiag.analysis.procedures import SURPRISAL
 from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.vega import Spec, field
-from lmdiag.report.fit_findings import fit_findings
+from lmdiag.report.fit_findings import fit_findings, response_unit
 from lmdiag.report.grid import Grid, text_grid
 from lmdiag.report.labels import difference_title
 from lmdiag.report.numbers import UNDEFINED, decimals, p_value
@@ -47,7 +47,7 @@ def fit_grid(fit: HumanFit) -> Grid:
     how = fit.table.procedure
     held_out = "held-out " if how.folds else ""
     unit = "row" if fit.is_mixed else "word"
-    per_bit = f"{visible(names_in(sides(fit.full)[0])[0])} per bit"
+    per_bit = f"{response_unit(fit)} per bit"
     for model in fit.models:
         gain = _four(model.per_word) + (", no gain" if model.per_word < 0 else "")
         df = ", ".join(map(str, model.df))

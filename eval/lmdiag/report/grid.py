@@ -34,14 +34,17 @@ PERCENT = ", percent"
 """After the title of a table of which all figures are in percent."""
 
 
-_SHORT_BRACKETS = re.compile(r"[\[(][^\[\]()]{1,24}[\])]")
+_SHORT_BRACKETS = re.compile(r"[\[(][^\[\]()]{1,38}[\])]")
 """Matches brackets within which no line ends, e.g. `[yes - no]`."""
+
+NAME_PARTS = re.compile(r"(?<=:)(?=\w)|(?<=\w)(?=\[)")
+"""Matches where a line may end in the name of an effect."""
 
 _TIE = "\x00"
 """Stands for a blank at which no line ends."""
 
 
-def tied(text: str, width: int = 26, tie: str = "\xa0") -> str:
+def tied(text: str, width: int = 40, tie: str = "\xa0") -> str:
     """Returns a text with another blank in brackets of at most `width` characters."""
 
     def without_blanks(found: re.Match[str]) -> str:

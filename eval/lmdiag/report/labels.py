@@ -93,7 +93,8 @@ def run_facts(results: Results) -> dict[str, str]:
     what = asked(results)
     facts_of = {"sentences": _sentence_facts, "questions": _choice_facts}.get(what, _blank_facts)
     seconds = results.seconds.get("ask", 0)
-    device = f"{results.device.name}, {results.device.processes} process(es)"
+    n = results.device.processes
+    device = f"{results.device.name}, {n} process{'es' if n > 1 else ''}"
     return {
         "Model": f"{model.id} ({model.architecture}, {model.tokenizer})",
         "Commit": f"not known: asked through {model.server}" if model.server else model.commit,

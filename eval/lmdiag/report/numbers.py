@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from lmdiag.measures import Statistic
 from lmdiag.results import Figure
 from lmdiag.results.published_figures import PublishedFigure, citation
-
-UNDEFINED = "–"
-"""Stands for a figure that is not defined."""
-
-
-def decimals(value: float | None, digits: int = 2) -> str:
-    """A mean, a difference, a coefficient or a test statistic, e.g. `−0.92`; no `−0.00`.
-
-    A tie is rounded away from zero, as in charts: Python's format would not.
-    """
-    if value is None or math.isnan(value):
-        return UNDEFINED
-    text = f"{value:.{digits}f}"
-    if abs(value) < 1e15:  # not beyond the digits of a float
-        text = str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
-    return text.replace("-", "−") if text.strip("-0.") else text.lstrip("-")
+from lmdiag.text import UNDEFINED as UNDEFINED
+from lmdiag.text import decimals as decimals
 
 
 def number(value: float | None, statistic: Statistic | None) -> str:

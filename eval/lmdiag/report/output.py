@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+WARNING = "warning: "
+"""Begins remarks on what looks wrong in data."""
+
 _LONG_SIGNATURE = 160
 """Characters of signatures that stand below each table."""
 
@@ -108,6 +111,11 @@ class Section(NamedTuple):
         """All tables that have rows."""
         return [grid for grid in (*self.tables, *self.further) if grid.rows]
 
+    @property
+    def of_figures(self) -> list[str]:
+        """The remarks without warnings of the data, which are for their author."""
+        return [line for line in self.remarks if not line.startswith(WARNING)]
+
 
 class ItemList(NamedTuple):
     """Items that a page lists.
@@ -179,7 +187,8 @@ class Output:
 
         What the table alone has to say comes first, then what its signs mean. Of results other than
         the tables of a diagnostic, models, data and signature follow; below the first table there
-        are also the remarks of the section that no other table has, and a long signature.
+        are also the remarks of the section that no other table has, and a long signature. Below the
+        tables of a diagnostic of one model, which have no column with its name, the model stands.
         """
         lines = [*map(_capitalized, grid.notes), *signs([grid])]
         if not section.task:
@@ -188,10 +197,12 @@ class Output:
                 line for other in section.grids for line in (*other.notes, *signs([other]))
             ]
             if is_first:
-                lines += [line for line in section.remarks if line not in of_tables]
+                lines += [line for line in section.of_figures if line not in of_tables]
             lines += [f"{fact.name}: {', '.join(fact.lines)}" for fact in self.facts if fact.lines]
             is_short = len("".join(section.signatures)) <= _LONG_SIGNATURE
             lines += section.signatures if is_first or is_short else ()
+        elif len(self.facts) == 1:
+            lines += [f"{fact.name}: {', '.join(fact.lines)}" for fact in self.facts]
         return [line.rstrip(".") for line in dict.fromkeys(lines)]
 
     @property

@@ -21,7 +21,7 @@ from lmdiag.report import numbers
 from lmdiag.report.labels import run_labels
 from lmdiag.results.item_rows import Per, item_rows, measure_columns, part_rows
 from lmdiag.stimuli.perturbations import NONE
-from lmdiag.text import suggest
+from lmdiag.text import first_few, suggest
 from lmdiag.types import GAP_SPACES, BadInput, Fold, Query
 
 if TYPE_CHECKING:
@@ -428,5 +428,5 @@ def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Answers]:
         if not is_known:
             known = [x for _, table in tables for x in (*table.outcomes.index, *table.rows["id"])]
             where = f"{suggest(name, known)} in {' or '.join(str(run.path) for run in runs)}"
-            raise BadInput(f"no item {name!r}{where}: its ids are in predictions.parquet")
+            raise BadInput(f"no item {name!r}{where}: name some of {first_few(known, 5)}")
     return [*chosen.values()]

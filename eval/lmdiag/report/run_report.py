@@ -518,7 +518,7 @@ def _method(asked: str) -> Iterator[str]:
     few = " The data sets are small, so most intervals are wide."
     yield intervals + (few if asked != "sentences" else "")
     yield (
-        "Two runs can be compared exactly when their signatures are equal; a part `model:` at the "
+        "Two runs can be compared exactly when their signatures are equal; a part “model:” at the "
         "end does not count."
     )
     if asked == "sentences":

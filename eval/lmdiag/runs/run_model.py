@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import __version__, results
 from lmdiag.asking.protocol import Predictions, bos_remark, text_digest
-from lmdiag.asking.rules import effective
+from lmdiag.asking.rules import Case, effective, refusal
 from lmdiag.files.reading import exists, real_path, user_path
 from lmdiag.files.secrets import without_secrets
 from lmdiag.options import Running
@@ -36,7 +36,7 @@ from lmdiag.runs.asking import (
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
 from lmdiag.text import change_texts
-from lmdiag.types import FOUND_DESIGN, OnProgress, as_parameters
+from lmdiag.types import FOUND_DESIGN, BadInput, OnProgress, as_parameters
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
@@ -86,6 +86,8 @@ def run_model(
     """
     processes = processes or Processes(alone=True)
     with processes.shared_errors():
+        if loaded is None:
+            _refuse_options_of_blanks(inputs)
         if processes.first and loaded is None and not run_options.overwrite:
             slug = results.model_slug(model_id, options.revision, run_options.name)
             refuse_other_rows(run_options.output / slug, inputs)
@@ -103,6 +105,14 @@ def run_model(
         return [predictions], n_contexts
 
     return next(iter(_make_runs(model, [inputs], run_options, processes, ask, loading)), None)
+
+
+def _refuse_options_of_blanks(inputs: Inputs) -> None:
+    """Refuses, before a model is loaded, options that whole sentences do not have."""
+    if inputs.protocol.elicitation == "probability":  # a choice is asked in words
+        problem = refusal(Case(given=inputs.protocol.stored(), asks=inputs.asks))
+        if problem:
+            raise BadInput(problem)
 
 
 def run_layers(
@@ -128,6 +138,9 @@ def run_layers(
         the finished runs by layer; [] on all processes but the first.
     """
     processes = processes or Processes(alone=True)
+    with processes.shared_errors():
+        if loaded is None:
+            _refuse_options_of_blanks(inputs)
     beginning = time.monotonic()
     model = loaded or load_everywhere(model_id, options, processes)
     loading = time.monotonic() - beginning

@@ -38,7 +38,7 @@ from lmdiag.results.figures import in_patterns
 from lmdiag.results.item_scores import MeasureScores, on_common_items
 from lmdiag.results.model_labels import model_label, model_labels
 from lmdiag.stimuli.perturbations import NONE
-from lmdiag.text import shortened, suggest, visible
+from lmdiag.text import decimals, shortened, suggest, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -189,7 +189,8 @@ class Comparisons(Presentable, list[Comparison]):
         lost = [row for row in self if row.is_loss(points)]
         return [
             f"{row.measure} of {row.task}{self._level_words(row)}: "
-            f"{100 * row.base:.1f} to {100 * row.new:.1f} ({self.names[row.number]}), "
+            f"{decimals(100 * row.base, 1)} to {decimals(100 * row.new, 1)} "
+            f"({self.names[row.number]}), "
             f"adjusted p = {row.p_adjusted:.3g}"
             for row in lost
         ]

@@ -20,6 +20,7 @@ def demo_folder(name: str) -> Path:
     """Returns the folder of a demo model, which transformers loads like any other."""
     if name not in DEMO_NAMES:
         raise BadInput(
-            f"no model demo:{name}{suggest(name, DEMO_NAMES)}: choose demo:masked or demo:causal"
+            f"no model demo:{name}{suggest(f'demo:{name}', [f'demo:{x}' for x in DEMO_NAMES])}: "
+            "choose demo:masked or demo:causal"
         )
     return Path(__file__).with_name(name)

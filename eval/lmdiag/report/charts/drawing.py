@@ -80,6 +80,11 @@ _TOOLTIP = (
 _POINTS = "abs(datum.value) < 1e-9 ? '0' : format(100 * datum.value, '+.3~g')"
 """The label of a difference in percentage points, in Vega's expressions."""
 
+_POINTS_TOLD = (
+    "!isValid(datum.{0}) ? null : abs(datum.{0}) < 5e-4 ? '0.0' : format(100 * datum.{0}, '+.1f')"
+)
+"""A difference in percentage points in a tooltip."""
+
 _FORMS = dict.fromkeys(("n", "at", "shuffles", "contrasts"), ",")
 _FORMS |= dict.fromkeys(("p", "p_adjusted"), ".3f") | dict.fromkeys(("first", "second"), ".1%")
 _TITLES = {
@@ -246,12 +251,20 @@ def tooltip(
         is_large = data[name].dtype.kind == "f" and data[name].abs().max() >= 1e4
         usual = form.replace("%", ".1%") or (",.1~f" if is_large else ".4~g")
         title = (_TITLES | titles).get(name, name)
-        if is_number:
+        if form == "+%" and name in ("value", "low", "high"):
+            title = "difference, points" if name == "value" else title
+            shown = field(_told(name), "names", title=title)
+        elif is_number:
             shown = field(name, "numbers", title=title, format=_FORMS.get(name, usual))
         else:
             shown = field(name, "names", title=title)
         tooltips.append(shown)
     return tooltips
+
+
+def _told(column: str) -> str:
+    """The field of what a tooltip says of a column."""
+    return f"{column}_told"
 
 
 # ---- plots ---------------------------------------------------------------------------------------
@@ -286,7 +299,11 @@ def points(
         interval = place | _span(on, "low", "high")
         layers.append(mark("rule", interval, strokeWidth=1.5, opacity=0.6))
     encoding = channels | looks | {"tooltip": tooltip(data, form=form)}
-    return [*layers, mark("point", encoding, filled=True, size=48, opacity=1)]
+    dots = mark("point", encoding, filled=True, size=48, opacity=1)
+    if form == "+%":
+        told = {name: _POINTS_TOLD.format(name) for name in ("value", "low", "high")}
+        dots["transform"] = [{"calculate": text, "as": _told(x)} for x, text in told.items()]
+    return [*layers, dots]
 
 
 def _span(on: str, low: str, high: str) -> Spec:

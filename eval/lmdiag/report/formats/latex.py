@@ -19,6 +19,7 @@ from lmdiag.report.charts import name_part
 from lmdiag.report.formats.templates import template
 from lmdiag.report.grid import (
     HEADING,
+    NAME_PARTS,
     Grid,
     GridRow,
     fitted,
@@ -26,13 +27,15 @@ from lmdiag.report.grid import (
     tied,
     wrapped,
 )
-from lmdiag.report.output import Output
+from lmdiag.report.output import WARNING, Output
 from lmdiag.text import visible
 
 
 def render(output: Output, width: float) -> str:
     """Returns the tables, which fit into `width` centimetres."""
-    text = template("latex", _escaped).render(output=output, tables=_tables(output, width))
+    text = template("latex", _escaped).render(
+        output=output, tables=_tables(output, width), warnings=_warnings(output)
+    )
     return f"{text.rstrip()}\n"
 
 
@@ -71,7 +74,7 @@ _FUNCTION_WORDS = {"by", "for", "in", "of", "on", "over", "the", "to", "with"}
 """Characters of the label of a table, and words that it does not end in."""
 
 _IN_HEADINGS = re.compile(r"\b(d_z|[nptF])\b")
-_IN_NOTES = re.compile(r"\b(d_z)\b")
+_IN_NOTES = re.compile(r"\b(d_z|(?<!')p(?= (?:adj\.|exact|is|of)))\b")
 """Match the symbols of statistics, which are in italics."""
 
 _GAP = 6.0
@@ -85,12 +88,18 @@ _SMALLEST = 0.85
 _SHORT_HEADING = 8
 """Characters in a line of a heading, at least, where labels are wrapped."""
 
-_BREAKS = re.compile(r" +|(?<=[-/_|])|(?<=\w)(?=\[)")
+_BREAKS = re.compile(r" +|(?<=[-/_|])|(?<=:)(?=\w)|(?<=\w)(?=\[)")
 """Matches where a line of a label may end."""
 
 _MOST_LINES = 38
 _USUAL_HEADING = 4
 """Lines of a table with headings of this many lines; a longer one is divided."""
+
+
+def _warnings(output: Output) -> list[str]:
+    """The warnings of the data, which are for the author of a paper and not for its readers."""
+    remarks = [line for section in output.sections for line in section.remarks]
+    return [line for line in dict.fromkeys(remarks) if line.startswith(WARNING)]
 
 
 def _tables(output: Output, width: float) -> Iterator[dict[str, Any]]:
@@ -134,7 +143,7 @@ def _label(task: str, title: str, names: dict[str, int]) -> str:
 
 def _row_label(text: str) -> Markup:
     """A label of a row, escaped, whose lines end before brackets and not in them."""
-    parts = re.split(r"(?<=\w)(?=\[)", tied(visible(text)))
+    parts = NAME_PARTS.split(tied(visible(text)))
     return Markup(r"\allowbreak{}".join(map(_escaped, parts)))
 
 

@@ -7,6 +7,7 @@ italics, three black rules, and a note directly below.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,10 @@ _WIDTH = 17.0
 
 _CHARACTERS = 100
 """Characters of a line of a table between the margins, at 8 points in a wide font."""
+
+_BETWEEN_FACTORS = re.compile(r"(?<=\]:)")
+_BREAK = "\u200b"
+"""Matches where a line may end in the name of an interaction; the character that says so."""
 
 _LEAST = 24
 _PADDING = 3
@@ -163,7 +168,7 @@ def _column_widths(grid: Grid) -> list[int]:
         widths[0] = min(widths[0], int(grid.room))
     for i, heading in enumerate(grid.headings):
         label = heading.label
-        parts = [label] if len(label) <= _SHORT else label.split()
+        parts = [label] if len(label) <= _SHORT else tied(label).split(" ")
         words = [len(word) for word in (*parts, *heading.facts)]
         cells = [len(line) for row in grid.rows for line in _lines(grid, row.cells[i])]
         widths.append(max([*words, *cells, 1]))
@@ -196,7 +201,8 @@ def _add_table(document: Document, grid: Grid, *, has_note: bool) -> None:
     table.autofit = False
     headings = [*grid.label_headings, *(_heading(x.label, x.facts) for x in grid.headings)]
     style = document.styles[_TABLE_TEXT].style_id
-    _fill(table.rows[0], headings, len(grid.label_headings), style)
+    of_table = {"style": style, "n_labels": len(grid.label_headings), "room": grid.room}
+    _fill(table.rows[0], headings, **of_table)
     for cell in table.rows[0].cells:
         cell.vertical_alignment = WD_ALIGN_VERTICAL.BOTTOM
     table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
@@ -206,7 +212,7 @@ def _add_table(document: Document, grid: Grid, *, has_note: bool) -> None:
         first, *others = row.labels
         cells = ["\n".join(_lines(grid, cell)) for cell in row.cells]
         texts = [first, *others, *cells]
-        _fill(made, texts, len(row.labels), style)
+        _fill(made, texts, **of_table)
         of_label = made.cells[0].paragraphs[0].paragraph_format
         of_label.left_indent = Pt(8 * (row.depth + 1))
         of_label.first_line_indent = Pt(-8)
@@ -248,8 +254,8 @@ def _heading(label: str, facts: Any) -> str:
     return "\n".join((label, *facts))
 
 
-def _fill(row: Any, texts: list[str], n_labels: int, style: str) -> None:
-    """Writes the texts of a row; those of figures stand right.
+def _fill(row: Any, texts: list[str], *, n_labels: int, room: float | None, style: str) -> None:
+    """Writes the texts of a row, labels into `room`; those of figures stand right.
 
     `style` is an id: for each assigned name, python-docx reads all styles of the document.
     """
@@ -259,10 +265,15 @@ def _fill(row: Any, texts: list[str], n_labels: int, style: str) -> None:
         paragraph = cell.paragraphs[0]
         paragraph._p.style = style
         text = visible_lines(text)
-        # intervals stay on one line; long labels would be divided within words
-        paragraph.add_run(text if i < n_labels else tied(text))
+        paragraph.add_run(_label(text, room) if i < n_labels else tied(text))
         if i >= n_labels:
             paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
+
+
+def _label(text: str, room: float | None) -> str:
+    """A label whose lines end between the parts of a name, and within one that is too long."""
+    parts = _BETWEEN_FACTORS.split(text)
+    return _BREAK.join(part if room and len(part) > room else tied(part) for part in parts)
 
 
 def visible_lines(text: str) -> str:

@@ -15,6 +15,7 @@ from lmdiag.diagnostics.base import MOST_LEVELS
 from lmdiag.stimuli.designs.conditions import MANY_LABELS, SAME_TEXTS, Uses
 from lmdiag.stimuli.designs.item_keys import item_key
 from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct_by
+from lmdiag.stimuli.values.critical_words import word_spans
 from lmdiag.stimuli.values.items import item_column
 from lmdiag.stimuli.values.kinds import MOST_LABELS, Distinct
 from lmdiag.stimuli.values.misspelt import FAR_FEWER, near_level_problems, rare_levels
@@ -44,7 +45,8 @@ def warnings_of(uses: Uses, places: Places | None = None) -> list[str]:
     lines += restart_lines(uses) if uses.restarts else ()
     if uses.levels:
         lines += [*filter(None, [_split_of_labels(uses)])]
-        lines += [_nested(uses, name) or _dropped(uses, name) for name in uses.dropped]
+        dropped = [name for name in uses.dropped if not _has_words_of_texts(uses, name)]
+        lines += [_nested(uses, name) or _dropped(uses, name) for name in dropped]
         many = [name for name in uses.candidates if _has_many(uses, name)]
         lines += filter(None, (_nested(uses, name) for name in many))
     for name, levels in uses.levels.items():
@@ -212,6 +214,16 @@ def _misspelt(uses: Uses, places: Places | None) -> Iterator[str]:
                 yield f"{name}: level {level!r} has {has}; did you mean {close[0]!r}?"
             elif level not in (*kept, *aside):
                 yield f"{name}: level {level!r} has {has}: correct it"
+
+
+def _has_words_of_texts(uses: Uses, name: str) -> bool:
+    """Whether a column has a word of each text, as the critical one, which is no condition."""
+    if uses.rows.texts is None:
+        return False
+    values = uses.rows.columns[name]
+    pairs = zip(uses.rows.texts.tolist(), values.codes.tolist(), strict=True)
+    filled = [(str(text), values.levels[code]) for text, code in pairs if code >= 0]
+    return all(word_spans(text, word) for text, word in filled)
 
 
 def _dropped(uses: Uses, name: str) -> str:

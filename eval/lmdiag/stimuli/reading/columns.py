@@ -357,12 +357,20 @@ def near_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
         if meant and name not in regions and not _are_other_values(table.columns[name], meant):
             near.setdefault(meant, []).append(name)
     texts = {*TEXT_COLUMNS, *PAIR}  # of which a row may have several
-    return [
-        f"the column {name!r} is nearly {meant!r}: give --columns {meant}={shlex.quote(name)}, or "
-        "rename it"
+    pairs = [
+        (meant, name)
         for meant, columns in near.items()
         for name in columns
         if len(columns) == 1 or meant not in texts
+    ]
+    if len(pairs) > 1 and len({meant for meant, _ in pairs}) == len(pairs):
+        both = ", ".join(f"{name!r} is nearly {meant!r}" for meant, name in pairs)
+        option = " ".join(shlex.quote(f"{meant}={name}") for meant, name in pairs)
+        return [f"of the columns, {both}: give --columns {option}, or rename them"]
+    return [
+        f"the column {name!r} is nearly {meant!r}: give --columns {meant}={shlex.quote(name)}, or "
+        "rename it"
+        for meant, name in pairs
     ]
 
 

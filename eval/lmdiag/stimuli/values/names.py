@@ -112,6 +112,13 @@ READING_MEASURES = frozenset((
 ))  # fmt: skip
 """Names of measures of reading, which may be levels of a column: a row is then one measure."""
 
+_NO_TIMES = frozenset((
+    "ff", "fp", "ro", "ri", "regout", "regin", "sp", "skip", "skipping", "accuracy", "acc",
+    "rating", "fix", "nfix", "fixations",
+))  # fmt: skip
+_TIMES = (READING_MEASURES - _NO_TIMES) | {"rts", "time", "duration", "latency"}
+"""Names of measures of time."""
+
 _JUDGED = (
     ("good", "bad"), ("correct", "incorrect"), ("correct", "wrong"), ("right", "wrong"),
     ("grammatical", "ungrammatical"), ("gram", "ungram"), ("acceptable", "unacceptable"),
@@ -207,6 +214,15 @@ def is_outcome(name: str) -> bool:
     return is_named(name, "outcome") or not names.isdisjoint(
         (*READING_MEASURES, *(NAMES["outcome"] if plain != folded(name) else ()))
     )
+
+
+def is_time(name: str) -> bool:
+    """Returns whether a column has a known name of a time, which is not its logarithm.
+
+    >>> is_time("RT"), is_time("Gaze duration (ms)"), is_time("log_rt"), is_time("rating")
+    (True, True, False, False)
+    """
+    return not folded(name).startswith("log") and _UNIT.sub("", folded(name)) in _TIMES
 
 
 def is_filler(level: str) -> bool:
