@@ -243,17 +243,17 @@ def with_fields(*records: type, keywords: type | None = None) -> Callable[[Funct
     """
 
     def decorate(function: Function) -> Function:
-        own = inspect.signature(function)
-        kept = [x for x in own.parameters.values() if x.kind is not x.VAR_KEYWORD]
-        named = {x.name: x for x in kept}
+        signature = inspect.signature(function)
+        declared = [x for x in signature.parameters.values() if x.kind is not x.VAR_KEYWORD]
+        parameters = {x.name: x for x in declared}
         texts = []
-        given_types = get_type_hints(keywords) if keywords else {}
+        wider_types = get_type_hints(keywords) if keywords else {}
         for record in records:
-            types = {**field_types(record), **given_types}
-            texts += [text for name, text in field_texts(record).items() if name not in named]
+            types = {**field_types(record), **wider_types}
+            texts += [text for name, text in field_texts(record).items() if name not in parameters]
             for field in fields(record):
                 default = field.default
-                named.setdefault(
+                parameters.setdefault(
                     field.name,
                     inspect.Parameter(
                         field.name,
@@ -262,13 +262,13 @@ def with_fields(*records: type, keywords: type | None = None) -> Callable[[Funct
                         annotation=types[field.name],
                     ),
                 )
-        shown = own.replace(parameters=[*named.values()])
-        function.__signature__ = shown  # type: ignore[attr-defined]
+        full_signature = signature.replace(parameters=[*parameters.values()])
+        function.__signature__ = full_signature  # type: ignore[attr-defined]
         if function.__doc__ and texts:
-            head, args, rest = inspect.cleandoc(function.__doc__).partition("\nArgs:\n")
-            end = re.search(r"\n\n|\Z", rest).start()  # type: ignore[union-attr]
-            further = "".join(f"\n    {text}" for text in texts)
-            function.__doc__ = f"{head}{args}{rest[:end]}{further}{rest[end:]}"
+            head, args, after_args = inspect.cleandoc(function.__doc__).partition("\nArgs:\n")
+            end = re.search(r"\n\n|\Z", after_args).start()  # type: ignore[union-attr]
+            field_lines = "".join(f"\n    {text}" for text in texts)
+            function.__doc__ = f"{head}{args}{after_args[:end]}{field_lines}{after_args[end:]}"
         return function
 
     return decorate

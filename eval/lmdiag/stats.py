@@ -25,6 +25,12 @@ MEANS = ("share", "mean", "mean_correlation")
 MOST_EXACT = 16
 """Items of which a sign-flip test takes all patterns of signs."""
 
+_MOST_EXACT_SWAPS = 12
+"""Items of which a permutation test takes all ways to swap them."""
+
+_VALUES_AT_ONCE = 4_000_000
+"""Values of permuted samples in memory at a time."""
+
 FEWEST = 8
 """Items that an interval of a paired difference needs."""
 
@@ -145,7 +151,7 @@ def wilson(successes: float, n: float, z: float = math.nan) -> Interval:
     if math.isnan(z):
         z = -float(ndtri((1 - LEVEL) / 2))
     p = successes / n
-    z2 = z**2
+    z2 = z**2  # Wilson's bounds solve (p - bound)² = z² bound (1 - bound) / n
     scale = 1 + z2 / n
     center = (p + z2 / (2 * n)) / scale
     margin = z * math.sqrt(p * (1 - p) / n + z2 / (4 * n**2)) / scale
@@ -215,6 +221,7 @@ def _t_margin(values: Values) -> float:
 
 
 def _logistic(logit: float) -> float:
+    """Returns the probability whose log-odds are `logit`."""
     from scipy.special import expit
 
     return float(expit(logit))
@@ -234,8 +241,9 @@ def chance_p(value: float, n: int, chance: float) -> float:
     from scipy.special import gammaln, xlog1py, xlogy
 
     towards = math.floor if value > chance else math.ceil
-    is_whole = abs(value * n - round(value * n)) < 1e-6
+    is_whole = abs(value * n - round(value * n)) < 1e-6  # but for rounding
     count = round(value * n) if is_whole else towards(value * n)
+    # the logarithms of binomial coefficients, since they overflow from n = 1,030 on
     k = np.arange(n + 1)
     ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     probabilities = np.exp(ways + xlogy(k, chance) + xlog1py(n - k, -chance))
@@ -299,8 +307,9 @@ def tango(won: int, lost: int, n: int) -> Interval:
         def distance(difference: float) -> float:
             return _tango_score(difference, won, lost, n) - sign * z
 
+        # the score falls from the observed difference on, to the end of the scale on this side
         end = float(-sign)
-        if abs(observed) == 1 and observed == end:
+        if observed == end:
             return end
         return float(brentq(distance, observed, end, xtol=1e-12))
 
@@ -308,12 +317,18 @@ def tango(won: int, lost: int, n: int) -> Interval:
 
 
 def _tango_score(difference: float, won: int, lost: int, n: int) -> float:
-    """The score statistic of the hypothesis that two paired proportions have this difference."""
+    """Returns the score statistic of the hypothesis that two paired proportions differ so much.
+
+    Args:
+        difference: of the proportions, as supposed.
+        won, lost: items that only the first, or only the second, has right.
+        n: number of items.
+    """
     # q, the maximum-likelihood probability of an item that only the second has right, solves
     # 2 n q^2 + b q + c = 0
     b = (2 * n - won + lost) * difference - won - lost
     c = -lost * difference * (1 - difference)
-    q = (math.sqrt(max(b * b - 8 * n * c, 0.0)) - b) / (4 * n)
+    q = (math.sqrt(max(b * b - 8 * n * c, 0.0)) - b) / (4 * n)  # negative only by rounding
     variance = n * (2 * q + difference * (1 - difference))
     numerator = won - lost - n * difference
     if variance <= 0:
@@ -366,20 +381,21 @@ def flip_test(sums: Values, differences: Values, *, is_exact: bool = False) -> P
     total = differences.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
         flipped = (total - sums[:, 0]) / (n - sums[:, 1])
-        others = (total + sums[:, 0]) / (n + sums[:, 1])
+        unflipped = (total + sums[:, 0]) / (n + sums[:, 1])
     # A pattern that flips all items or none counts for every m.
-    low = np.where(np.isfinite(flipped + others), np.minimum(flipped, others), -math.inf)
-    high = np.where(np.isfinite(flipped + others), np.maximum(flipped, others), math.inf)
+    low = np.where(np.isfinite(flipped + unflipped), np.minimum(flipped, unflipped), -math.inf)
+    high = np.where(np.isfinite(flipped + unflipped), np.maximum(flipped, unflipped), math.inf)
     rounding = 1e-9 * float(np.abs(differences).mean())
-    added = 0 if is_exact else 1
+    # random patterns do not include the observed one, which counts so that p is never 0
+    n_observed = 0 if is_exact else 1
     n_far = (low <= rounding).sum() if total > 0 else (high >= -rounding).sum()
-    p = min(1.0, float((n_far + added) / (len(sums) + added)))
+    p = min(1.0, float((n_far + n_observed) / (len(sums) + n_observed)))
     if abs(total) <= rounding * n:
         p = 1.0
     if n < FEWEST or not np.ptp(differences):
         return PairedTest(p)
     # The smallest m of which p is at least .05, and the largest.
-    rank = math.ceil((1 - LEVEL) * (len(sums) + added) - added - 1e-9)
+    rank = math.ceil((1 - LEVEL) * (len(sums) + n_observed) - n_observed - 1e-9)
     bounds = (np.partition(low, rank - 1)[rank - 1], -np.partition(-high, rank - 1)[rank - 1])
     ci_low, ci_high = (0.0 if abs(bound) <= rounding else float(bound) for bound in bounds)
     return PairedTest(p, ci_low, ci_high)
@@ -439,34 +455,41 @@ def swap_test(
     if math.isnan(observed) or np.array_equal(first, second):
         return math.nan
     n = len(first)
-    is_exact = n <= 12
+    is_exact = n <= _MOST_EXACT_SWAPS
     n_ways = 2**n if is_exact else swaps
-    at_once = max(1, 4_000_000 // n)  # to bound the memory
+    at_once = max(1, _VALUES_AT_ONCE // n)
     rng = np.random.default_rng(0) if rng is None else rng
     parts = []
     for start in range(0, n_ways, at_once):
         size = min(at_once, n_ways - start)
         if is_exact:
+            # bit i of a number says whether item i is swapped; n is at most 12, so start is 0
             ways = (np.arange(size)[:, np.newaxis] >> np.arange(n) & 1).astype(bool)
         else:
             ways = rng.random((size, n)) < 0.5
         ways = ways[..., np.newaxis] if statistic in CORRELATIONS else ways
         a = _points(np.where(ways, second, first), statistic)
         parts.append(a - _points(np.where(ways, first, second), statistic))
-    drawn = np.concatenate(parts)
-    drawn = np.abs(drawn[~np.isnan(drawn)])
-    is_far = drawn >= abs(observed) * (1 - 1e-9)  # equal but for rounding counts as equal
-    added = 0 if is_exact else 1
-    return float((is_far.sum() + added) / (len(drawn) + added))
+    differences = np.concatenate(parts)
+    differences = np.abs(differences[~np.isnan(differences)])
+    is_far = differences >= abs(observed) * (1 - 1e-9)  # equal but for rounding counts as equal
+    n_observed = 0 if is_exact else 1
+    return float((is_far.sum() + n_observed) / (len(differences) + n_observed))
 
 
 def _with_first_variable_standardised(values: Values, statistic: str) -> Values:
-    """The values; of correlations, with the first variable as ranks or standardised."""
+    """Returns the values; of correlations, with ranks or standard scores as first variable.
+
+    The two samples of a correlation may have it on different scales, as log-probabilities of two
+    models have, and values that are swapped must be comparable.
+    """
     values = values.astype(np.float64)
     if statistic == "spearman" and len(values):
         values[:, 0] = _ranks(values[np.newaxis])[0, :, 0]
-    elif statistic == "pearson" and len(values) and (sd := values[:, 0].std()) > 0:
-        values[:, 0] = (values[:, 0] - values[:, 0].mean()) / sd
+    elif statistic == "pearson" and len(values):
+        sd = values[:, 0].std()
+        if sd > 0:
+            values[:, 0] = (values[:, 0] - values[:, 0].mean()) / sd
     return values
 
 

@@ -292,10 +292,10 @@ def misread_word(text: str) -> tuple[str, str]:
             number = _BYTES.get(character, ord(character))
             content += bytes([number]) if number < 0x100 else character.encode()
         with suppress(UnicodeDecodeError):
-            meant = content.decode()
+            original = content.decode()
             # a Chinese character may be é and two marks: é”…
-            if match[0][0] in "ÂÃÄÅÎÏÐÑâ" or sum(not x.isascii() for x in meant) > 1:
-                return word, meant
+            if match[0][0] in "ÂÃÄÅÎÏÐÑâ" or sum(not x.isascii() for x in original) > 1:
+                return word, original
     return "", ""
 
 
@@ -322,8 +322,8 @@ def column_like(name: str, columns: Iterable[str]) -> str:
     names = [*columns]
     if name in names:
         return name
-    for wanted in (folded(name), folded(f"{name}{DATA_SUFFIX}")):
-        alike = [column for column in names if folded(column) == wanted]
+    for key in (folded(name), folded(f"{name}{DATA_SUFFIX}")):
+        alike = [column for column in names if folded(column) == key]
         if len(alike) == 1:
             return alike[0]
     return name

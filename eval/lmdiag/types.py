@@ -152,13 +152,16 @@ class Query(NamedTuple):
         `end` takes the place of an empty right context.
         """
         before = self.context
-        if has_space(before, word) if self.space_before is None else self.space_before:
+        is_spaced = self.space_before
+        if is_spaced is None:
+            is_spaced = has_space(before, word)
+        if is_spaced:
             before += " "
         after = self.right_context or end
-        given = self.space_after if self.right_context else None
-        if has_space(before + word, after) if given is None else given:
-            after = f" {after}"
-        return before, after
+        is_spaced = self.space_after if self.right_context else None
+        if is_spaced is None:
+            is_spaced = has_space(before + word, after)
+        return before, f" {after}" if is_spaced else after
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,8 +135,8 @@ class Analysis(Presentable):
 
     def response_text(self) -> str:
         """Returns the response and what it is of, e.g. "surprisal of region 2"."""
-        of = f" of {self.part}" if self.part and self.response != "correct" else ""
-        texts = {"": of, rows.EACH_REGION: " in each region", CRITICAL: " of the critical word"}
+        part = f" of {self.part}" if self.part and self.response != "correct" else ""
+        texts = {"": part, rows.EACH_REGION: " in each region", CRITICAL: " of the critical word"}
         region = texts.get(self.region, f" of region {self.region}")
         return visible(self.response.replace("_", " ") + region)
 
@@ -154,12 +154,12 @@ class Analysis(Presentable):
         if self.mixed:
             terms = concat({m: fit.terms for m, fit in self.mixed.items()}, names=["model"])
             tables["mixed"] = terms.reset_index()
-        named = [
+        named_tables = [
             table.assign(table=name)[["table", *table]]
             for name, table in tables.items()
             if len(table)
         ]
-        frame = concat(named, ignore_index=True)
+        frame = concat(named_tables, ignore_index=True)
         if self.sources:
             texts = [f"{name}: {text}" for name, text in self.sources.items()]
             frame["source"] = "; ".join(texts)
@@ -220,75 +220,91 @@ def analyse_table(
     """
     columns = [*table.columns]  # the user may spell them in another way
     conditions = [column_like(name, columns) for name in conditions]
-    by, response = (name and column_like(name, columns) for name in (by, response))
+    by = by and column_like(by, columns)
+    response = response and column_like(response, columns)
     item = [column_like(name, columns) for name in item]
-    found_item = [] if item or formula else _found_item(table)
-    item = item or found_item
+    item_by_name = [] if item or formula else _item_by_name(table)
+    item = item or item_by_name
     response = response or formula.partition("~")[0].strip(" `") or "surprisal"
-    orders = {column_like(name, columns): order for name, order in (levels or {}).items()}
-    named = [*conditions, *filter(None, [by]), *orders]
+    orders = {
+        column_like(name, columns): levels_in_order
+        for name, levels_in_order in (levels or {}).items()
+    }
+    named_columns = [*conditions, *filter(None, [by]), *orders]
     variables = names_in(formula)
-    each = region == rows.EACH_REGION
-    if each and formula:
+    is_each_region = region == rows.EACH_REGION
+    if is_each_region and formula:
         raise BadInput("a formula is fitted to one region: choose it with --region")
 
-    table = rows.unperturbed(table, item, named)
+    table = rows.unperturbed(table, item, named_columns)
     rows.check_one_measure(table)
-    table = rows.of_region(table, region, [*named, *variables])
+    table = rows.of_region(table, region, [*named_columns, *variables])
     region = region or rows.region_of_all(table)
     table = rows.with_model_and_item(table)
     table, notes = rows.with_response(table, response)
     table, left_out = rows.with_a_value(table, response)
-    notes += [left_out, *(f"columns: {name} as item" for name in found_item)]
+    notes += [left_out, *(f"columns: {name} as item" for name in item_by_name)]
     reads: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     # the names of a suite and its item are joined
-    item_column = "" if len(item) > 1 or "suite" in table else next(iter(item), "item")
+    item_column = item[0] if item else "item"
+    if len(item) > 1 or "suite" in table:
+        item_column = ""
 
     def find(part: DataFrame) -> Uses:
         return uses_of(rows.data_of(part), conditions, response, item=item_column)
 
-    kept: Mapping[str, Sequence[str]] = {}
+    levels_found: Mapping[str, Sequence[str]] = {}
     if "item" in table:
-        found = find(table)
-        refuse_near_levels(found)
-        refuse_between_items(found)
-        warnings = tuple(warnings_of(found))
-        kept = found.levels
-        cells = [rows.column_of(table, name) for name in found.levels]
-        reads = _read_lines(
-            table, response, dict(zip(found.levels, cells, strict=True)), found, item
-        )
+        uses = find(table)
+        refuse_near_levels(uses)
+        refuse_between_items(uses)
+        warnings = tuple(warnings_of(uses))
+        levels_found = uses.levels
+        cells = [rows.column_of(table, name) for name in uses.levels]
+        reads = _read_lines(table, response, dict(zip(uses.levels, cells, strict=True)), uses, item)
         keys = [*cells, *grouping_columns(formula), *(["suite"] if "suite" in table else [])]
-        table, summed = rows.summed_over_words(table, response, keys, variables)
-        notes.append(summed)
+        table, sum_note = rows.summed_over_words(table, response, keys, variables)
+        notes.append(sum_note)
 
     is_accuracy = response == "correct" or bool(table[response].isin((0, 1)).all())
     is_required = bool(conditions or by or not formula)
-    means = _means(table, find, response, orders, is_required=is_required, each=each)
-    names = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
-    factors = _as_ordered_levels(table, [*names, *named], orders, kept)
-    order = {name: tuple(factors[name].cat.categories) for name in names}
-    complete = {group: wide.dropna() for group, wide in means.items()}
-    scores = {group: effect_scores(wide, order, coding) for group, wide in complete.items()}
+    means = _means(
+        table, find, response, orders, is_required=is_required, is_each_region=is_each_region
+    )
+    names = dict.fromkeys(
+        name for cell_means in means.values() for name in cell_means.columns.names
+    )
+    factors = _as_ordered_levels(table, [*names, *named_columns], orders, levels_found)
+    levels_in_order = {name: tuple(factors[name].cat.categories) for name in names}
+    complete_means = {group: cell_means.dropna() for group, cell_means in means.items()}
+    scores = {
+        group: effect_scores(cell_means, levels_in_order, coding)
+        for group, cell_means in complete_means.items()
+    }
     models = [*table["model"].unique()]
-    unlike = tuple(x for x in models if any(x == y or x.startswith(f"{y} ") for y in not_compared))
-    differences = _differences(scores, [model for model in models if model not in unlike])
+    unlike_models = tuple(
+        x for x in models if any(x == y or x.startswith(f"{y} ") for y in not_compared)
+    )
+    differences = _differences(scores, [model for model in models if model not in unlike_models])
     return Analysis(
         response=response,
-        conditions=order,
-        items=_stacked(complete, _long),
-        left_out={group: len(wide) - len(complete[group]) for group, wide in means.items()},
-        cells=_stacked(complete, partial(_cell_means, is_accuracy=is_accuracy)),
+        conditions=levels_in_order,
+        items=_stacked(complete_means, _long),
+        left_out={
+            group: len(cell_means) - len(complete_means[group])
+            for group, cell_means in means.items()
+        },
+        cells=_stacked(complete_means, partial(_cell_means, is_accuracy=is_accuracy)),
         effects=_stacked(scores, paired_tests),
-        simple=_stacked(complete, lambda cells: simple_effects(cells, order)),
+        simple=_stacked(complete_means, lambda cells: simple_effects(cells, levels_in_order)),
         differences=_stacked(differences, paired_tests),
         mixed=_mixed_models(formula, table, factors, coding) if formula else {},
         by=by,
         by_level=_tests_by_level(scores, table, by, factors, names) if by else DataFrame(),
         region=region,
-        not_compared=unlike,
+        not_compared=unlike_models,
         notes=tuple(filter(None, notes)),
         reads=reads,
         warnings=warnings,
@@ -302,11 +318,20 @@ def _read_lines(
     found: Uses,
     item: Sequence[str],
 ) -> tuple[str, ...]:
-    """The first row of a table of responses, and what its columns are used for."""
+    """Returns how a table of responses was read: its first row, and the uses of its columns.
+
+    Args:
+        conditions: name of a condition -> its column.
+        found: what all columns are used for.
+        item: columns whose values together name an item.
+    """
     row = table.iloc[0]
     names = [written_text(row[column]) for column in conditions.values()]
     names = [f"item {written_text(row['item'])}", *names]
-    levels = {f"{name} ({', '.join(of)})": "condition" for name, of in found.levels.items()}
+    levels = {
+        f"{name} ({', '.join(level_names)})": "condition"
+        for name, level_names in found.levels.items()
+    }
     roles = ("item", response, *conditions.values())
     others = {  # without columns that have a known name, too
         name: use
@@ -324,7 +349,7 @@ def _as_ordered_levels(
     table: DataFrame,
     names: Iterable[str],
     orders: Mapping[str, Any],
-    kept: Mapping[str, Sequence[str]],
+    levels_found: Mapping[str, Sequence[str]],
 ) -> DataFrame:
     """The columns of the design, by the user's names, as categories with their levels in order.
 
@@ -333,10 +358,10 @@ def _as_ordered_levels(
     factors = {}
     for name in names:
         texts = level_texts(table[rows.column_of(table, name)])
-        texts = texts.where(texts.isin(kept[name])) if name in kept else texts
+        texts = texts.where(texts.isin(levels_found[name])) if name in levels_found else texts
         levels = in_order(texts.dropna().unique())
-        given = tuple(level_texts(Series(orders.get(name, ()), dtype=object)))
-        factors[name] = Categorical(texts, in_given_order(name, levels, given))
+        chosen_order = tuple(level_texts(Series(orders.get(name, ()), dtype=object)))
+        factors[name] = Categorical(texts, in_given_order(name, levels, chosen_order))
     return DataFrame(factors, table.index)
 
 
@@ -347,20 +372,22 @@ def _means(
     orders: Mapping[str, Any],
     *,
     is_required: bool,
-    each: bool,
+    is_each_region: bool,
 ) -> dict[tuple[str, str], DataFrame]:
     """Suite and model -> the mean response of each item (rows) in each cell (columns)."""
     suites = {"": table}
-    if {"item", "suite"} <= {*table} and (each or not find(table).levels):
+    if {"item", "suite"} <= {*table} and (is_each_region or not find(table).levels):
         suites = dict(iter(table.groupby("suite", sort=False)))
     means: dict[tuple[str, str], DataFrame] = {}
     problems = []
     for suite, suite_rows in suites.items():
-        if each and not suite_rows[response].any():
+        if is_each_region and not suite_rows[response].any():
             continue
         try:
             cell_means = _means_of_models(suite_rows, find, response, orders)
-            means |= {(suite, model): wide for model, wide in cell_means.items()}
+            means |= {
+                (suite, model): means_of_model for model, means_of_model in cell_means.items()
+            }
         except BadInput as error:
             problems.append(error)
     if problems and is_required and not means:
@@ -368,8 +395,8 @@ def _means(
     return means
 
 
-def _found_item(table: DataFrame) -> list[str]:
-    """The column that names the items of a table without a column item; [] for none."""
+def _item_by_name(table: DataFrame) -> list[str]:
+    """Returns the column that names the items of a table without a column item; [] for none."""
     if {"item", "contrast"} & {*table.columns}:
         return []
     name = item_column({name: values_of(table[name]) for name in table})
@@ -384,26 +411,30 @@ def _means_of_models(
         near = suggest("item", table)
         has = f"the table has no column item{near}, which names the items of the design"
         raise BadInput(f"{has}: name them by --item COLUMN")
-    found = find(table)
-    names = [*found.levels]
+    uses = find(table)
+    names = [*uses.levels]
     if not names:
-        raise BadInput(why_no_conditions(found) or NO_CONDITION)
-    factors = _as_ordered_levels(table, names, orders, found.levels)
+        raise BadInput(why_no_conditions(uses) or NO_CONDITION)
+    factors = _as_ordered_levels(table, names, orders, uses.levels)
     levels = [[*factors[name].cat.categories] for name in names]
-    if single := [name for name, of in zip(names, levels, strict=True) if len(of) < 2]:
+    if single := [
+        name
+        for name, levels_of_condition in zip(names, levels, strict=True)
+        if len(levels_of_condition) < 2
+    ]:
         raise BadInput(f"the column {single[0]} has fewer than two levels")
     cells = MultiIndex.from_product(levels, names=names)
     keys = factors.astype(object).assign(**{"": name_texts(table["item"])})[["", *names]]
     means = {}
     for model, model_rows in table.groupby("model", sort=False):
-        of_rows = [values for _, values in keys.loc[model_rows.index].items()]
-        items = of_rows[0].dropna().unique()
-        every = MultiIndex.from_product([items, *levels])
-        values = model_rows[response].groupby(of_rows).mean().reindex(every).to_numpy()
-        wide = DataFrame(values.reshape(-1, len(cells)), items, cells).rename_axis("item")
-        if wide.isna().any(axis=1).all():
-            raise BadInput(_no_complete_item(wide))
-        means[str(model)] = wide
+        row_keys = [values for _, values in keys.loc[model_rows.index].items()]
+        items = row_keys[0].dropna().unique()
+        all_cells = MultiIndex.from_product([items, *levels])
+        values = model_rows[response].groupby(row_keys).mean().reindex(all_cells).to_numpy()
+        item_means = DataFrame(values.reshape(-1, len(cells)), items, cells).rename_axis("item")
+        if item_means.isna().any(axis=1).all():
+            raise BadInput(_no_complete_item(item_means))
+        means[str(model)] = item_means
     return means
 
 
@@ -433,7 +464,7 @@ def cell_columns(conditions: Iterable[str]) -> dict[str, str]:
 
 
 def _long(means: DataFrame) -> DataFrame:
-    """The columns of `_means` below each other; see `Analysis.items`."""
+    """Returns the means of `_means` as a row per item and cell; see `Analysis.items`."""
     columns = cell_columns(means.columns.names)
     return means.rename_axis(columns=columns.values()).melt(ignore_index=False).reset_index()
 
@@ -447,14 +478,17 @@ def _cell_means(means: DataFrame, *, is_accuracy: bool) -> DataFrame:
 
 
 def _stacked(groups: _Groups, table_of: Callable[[DataFrame], DataFrame]) -> DataFrame:
-    """A table of each group, below each other: `model`, and `suite` where each is by itself."""
-    tables = {group: table_of(of) for group, of in groups.items()}
+    """Returns a table of each group, below each other, after columns `suite` and `model`.
+
+    The column `suite` is left out where all rows are analysed together.
+    """
+    tables = {group: table_of(group_table) for group, group_table in groups.items()}
     if not tables:
         return DataFrame()
-    whole = concat(tables, names=["suite", "model"]).reset_index(["suite", "model"])
-    texts = [name for name, kind in whole.dtypes.items() if is_string_dtype(kind)]
-    whole[texts] = whole[texts].fillna("")  # conditions of other suites
-    return whole.reset_index(drop=True).drop(columns=[] if whole["suite"].any() else "suite")
+    stacked = concat(tables, names=["suite", "model"]).reset_index(["suite", "model"])
+    texts = [name for name, kind in stacked.dtypes.items() if is_string_dtype(kind)]
+    stacked[texts] = stacked[texts].fillna("")  # conditions of other suites
+    return stacked.reset_index(drop=True).drop(columns=[] if stacked["suite"].any() else "suite")
 
 
 def _differences(scores: _Groups, models: Sequence[str]) -> _Groups:
@@ -492,9 +526,13 @@ def _mixed_models(
     """Model -> its fit; "" -> one fit of all rows, if the formula has the column `model`."""
     texts = {name: level_texts(table[name]) for name in table.columns}
     numbers = {name: to_numeric(column, errors="coerce") for name, column in texts.items()}
-    typed = {x: numbers[x] if numbers[x].count() == texts[x].count() else texts[x] for x in texts}
+    typed_columns = {
+        x: numbers[x] if numbers[x].count() == texts[x].count() else texts[x] for x in texts
+    }
     groups_of = {name: as_texts(table[name]) for name in grouping_columns(formula) if name in table}
-    rows_of_all = DataFrame(typed | dict(factors.items()) | groups_of, table.index)
-    is_one = re.search(r"(?<!\w)model(?!\w)", formula)
-    groups = [("", rows_of_all)] if is_one else rows_of_all.groupby(table["model"], sort=False)
+    rows_of_all = DataFrame(typed_columns | dict(factors.items()) | groups_of, table.index)
+    is_of_all_models = re.search(r"(?<!\w)model(?!\w)", formula)
+    groups = (
+        [("", rows_of_all)] if is_of_all_models else rows_of_all.groupby(table["model"], sort=False)
+    )
     return {str(model): fit_mixed(formula, part, coding=coding) for model, part in groups}

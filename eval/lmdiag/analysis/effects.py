@@ -73,12 +73,18 @@ def effect_scores(means: DataFrame, levels: Levels, coding: Coding = "sum") -> D
         for pairs in product(*(pairs_of(cell_levels[name]) for name in conditions)):
             compared = dict(zip(conditions, pairs, strict=True))
             labels = {name: f"{name}[{high} - {low}]" for name, (low, high) in compared.items()}
-            shown = [name if len(levels[name]) == 2 else labels[name] for name in conditions]
-            effects.append((":".join(conditions), ":".join(shown), ":".join(labels.values())))
+            names_in_effect = [
+                name if len(levels[name]) == 2 else labels[name] for name in conditions
+            ]
+            effects.append(
+                (":".join(conditions), ":".join(names_in_effect), ":".join(labels.values()))
+            )
             parts = [_weights(cell_levels[name], compared.get(name, ())) for name in names]
+            # cells are in the order of the levels of the first condition, then the second ...
             weights.append(reduce(np.kron, parts))
     values = means.to_numpy()
     scores = values @ np.column_stack(weights)
+    # else items with equal responses would have a spread, and a huge t
     scores[np.abs(scores) <= _ROUNDING * np.abs(values).max()] = 0.0
     return DataFrame(scores, means.index, MultiIndex.from_tuples(effects))
 
@@ -89,7 +95,7 @@ def _weights(levels: Sequence[str], pair: Collection[str]) -> Any:
         return np.full(len(levels), 1 / len(levels))
     low, high = pair
     names = np.array(levels)
-    return (names == high) * 1.0 - (names == low)
+    return (names == high).astype(float) - (names == low)
 
 
 def paired_tests(scores: DataFrame) -> DataFrame:
@@ -136,14 +142,18 @@ def simple_effects(means: DataFrame, levels: Levels) -> DataFrame:
         for level in levels[second]:
             simple = effect_scores(means.xs(level, axis="columns", level=second), levels)
             column = next(column for column in simple if column[0] == first)
-            named = (interaction.columns[0][0], f"{first}, {second} = {level}")
+            simple_key = (interaction.columns[0][0], f"{first}, {second} = {level}")
             simple = simple[[column]]
-            simple.columns = MultiIndex.from_tuples([(*named, f"{column[2]}, {second} = {level}")])
+            simple.columns = MultiIndex.from_tuples(
+                [(*simple_key, f"{column[2]}, {second} = {level}")]
+            )
             parts.append(simple)
         table = paired_tests(concat(parts, axis="columns"))
-        place = {"interaction": f"{first}:{second}", "condition": second}
-        table = table.assign(**place, level=["", *levels[second]])
-        tables.append(table[[*place, "level", *table.columns.drop([*place, "level"])]])
+        columns_before = {"interaction": f"{first}:{second}", "condition": second}
+        table = table.assign(**columns_before, level=["", *levels[second]])
+        tables.append(
+            table[[*columns_before, "level", *table.columns.drop([*columns_before, "level"])]]
+        )
     return concat(tables, ignore_index=True) if tables else DataFrame()
 
 

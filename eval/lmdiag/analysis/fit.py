@@ -162,11 +162,11 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
         raise BadInput(f"two sets of surprisals are called {doubled[0]}: rename one")
     full, baseline = table.procedure.formulas()
     regressions = table.procedure.regressions()
-    selections, without = _with_rows([Selection(table, source) for source in sources])
-    selections, same = _beyond_controls(selections, names_in(baseline)[1:])
-    common = np.logical_and.reduce([selection.kept for selection in selections])
+    selections, lines_without_rows = _with_rows([Selection(table, source) for source in sources])
+    selections, control_lines = _beyond_controls(selections, names_in(baseline)[1:])
+    is_common = np.logical_and.reduce([selection.kept for selection in selections])
     for selection in selections:
-        selection.leave_out("no surprisal of another model", ~common)
+        selection.leave_out("no surprisal of another model", ~is_common)
         if not selection.kept.any():
             raise BadInput(_no_row(selection))
     fits = [
@@ -174,14 +174,17 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
         for selection in selections
         for label, formulas in regressions.items()
     ]
-    n_alone = len(regressions) // 2  # before the one with all predictors, and after it
-    compared = DataFrame() if is_mixed(full) else _compared(fits[n_alone :: len(regressions)])
+    # each predictor alone, all together, each beyond the others: the middle one is compared
+    n_alone = len(regressions) // 2
+    comparisons = DataFrame() if is_mixed(full) else _comparisons(fits[n_alone :: len(regressions)])
     selection_notes = (note for rows in selections for note in rows.notes.values())
-    notes = dict.fromkeys([*without, *same, *table.notes, *selection_notes, *_layer_notes(fits)])
+    notes = dict.fromkeys(
+        [*lines_without_rows, *control_lines, *table.notes, *selection_notes, *_layer_notes(fits)]
+    )
     version = ".".join(__version__.split(".")[:2])
     signature = f"lmdiag:{version}|human:{table.fingerprint()}|full:{full}|baseline:{baseline}|"
     signature += table.procedure.signature()
-    return HumanFit(signature, full, baseline, fits, compared, list(notes), table)
+    return HumanFit(signature, full, baseline, fits, comparisons, list(notes), table)
 
 
 def _with_rows(selections: Sequence[Selection]) -> tuple[list[Selection], list[str]]:
@@ -200,7 +203,7 @@ def _beyond_controls(
     Word frequencies as a model are the control `log_frequency` with the other sign. `BadInput` if
     all are controls.
     """
-    rest = []
+    testable = []
     lines = []
     for selection in selections:
         if control := _same_control(selection, controls):
@@ -210,10 +213,10 @@ def _beyond_controls(
                 "(--controls) to see its gain"
             )
         else:
-            rest.append(selection)
-    if not rest:
+            testable.append(selection)
+    if not testable:
         raise BadInput("; ".join(lines))
-    return rest, lines
+    return testable, lines
 
 
 def _same_control(selection: Selection, controls: Sequence[str]) -> str:
@@ -236,23 +239,23 @@ def _no_row(selection: Selection) -> str:
 
 def _layer_notes(fits: Sequence[ModelFit]) -> list[str]:
     """Which of the layers that were tried has the largest gain, and that it is not tested so."""
-    of_layers = [fit for fit in fits if fit.layer is not None]
-    n_layers = len({fit.source for fit in of_layers})
+    layer_fits = [fit for fit in fits if fit.layer is not None]
+    n_layers = len({fit.source for fit in layer_fits})
     if n_layers < 2:
         return []
-    best = max(of_layers, key=lambda fit: fit.per_word)
+    best = max(layer_fits, key=lambda fit: fit.per_word)
     if best.per_word <= 0:
         return []
-    of_model = f" ({best.source})" if n_layers > len({fit.layer for fit in of_layers}) else ""
+    model_text = f" ({best.source})" if n_layers > len({fit.layer for fit in layer_fits}) else ""
     return [
-        f"{n_layers} layers were tried; the largest gain is that of layer {best.layer}{of_model}, "
-        "which these rows have chosen: its interval and p are those of a layer that was chosen in "
+        f"{n_layers} layers were tried; the largest gain is that of layer {best.layer}{model_text},"
+        " which these rows have chosen: its interval and p are those of a layer that was chosen in "
         "advance, and too good for the best of several; test it on other rows"
     ]
 
 
-def _compared(fits: Sequence[ModelFit]) -> DataFrame:
-    """The first model with each of the others; see `HumanFit`."""
+def _comparisons(fits: Sequence[ModelFit]) -> DataFrame:
+    """Returns the comparison of the first model with each of the others; see `HumanFit`."""
     reference, *others = fits
     rows = list[dict[str, Any]]()
     for other in others:
@@ -268,38 +271,38 @@ def _compared(fits: Sequence[ModelFit]) -> DataFrame:
 def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: str) -> ModelFit:
     """The fit of one model's surprisals to the rows that are left."""
     source = selection.source
-    how = selection.table.procedure
+    procedure = selection.table.procedure
     rows = selection.rows()
-    kept = np.flatnonzero(selection.kept)
-    full = fit_formula(formula, rows, how.folds or 0)
-    baseline = fit_formula(formula_of_baseline, rows, how.folds or 0)
+    fitted_rows = np.flatnonzero(selection.kept)
+    full = fit_formula(formula, rows, procedure.folds or 0)
+    baseline = fit_formula(formula_of_baseline, rows, procedure.folds or 0)
     delta = full.log_likelihood - baseline.log_likelihood
     deltas = None
     margin = math.nan
     published_p = math.nan
     if full.densities is not None and baseline.densities is not None:
         deltas = full.densities - baseline.densities
-        if how.folds:  # as Wilcox et al. (2023) have it
+        if procedure.folds:  # as Wilcox et al. (2023) have it
             margin = 1.96 * float(deltas.std(ddof=1)) / math.sqrt(len(deltas))
-        if how.published_test:
+        if procedure.published_test:
             published_p = stats.sign_flip(deltas).p
-    unit = math.log(2) if how.units == "nats" else 1.0
-    bits = source.values[kept] / unit
+    unit = math.log(2) if procedure.units == "nats" else 1.0
+    bits = source.values[fitted_rows] / unit
     response = rows[selection.response].to_numpy()
     words = {"surprisal": bits, "response": response}
     words |= {"residual": full.residuals, "delta": deltas}
     if source.shares_token is not None:
-        words["shares_token"] = source.shares_token[kept]
+        words["shares_token"] = source.shares_token[fitted_rows]
     pairs = np.column_stack([bits, response])
     return ModelFit(
-        name=f"{source.name}: {label}" if how.predictors[1:] else source.name,
+        name=f"{source.name}: {label}" if procedure.predictors[1:] else source.name,
         source=source.name,
         layer=source.layer,
-        n=len(kept),
+        n=len(fitted_rows),
         delta_log_likelihood=delta,
-        per_word=delta / len(kept),
-        ci_low=delta / len(kept) - margin,
-        ci_high=delta / len(kept) + margin,
+        per_word=delta / len(fitted_rows),
+        ci_low=delta / len(fitted_rows) - margin,
+        ci_high=delta / len(fitted_rows) + margin,
         **nested_test(full, baseline),
         published_p=published_p,
         aic=full.aic,
@@ -312,7 +315,7 @@ def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: st
         spearman=stats.estimate(pairs, "spearman"),
         left_out=selection.left_out,
         warning=full.warning or baseline.warning,
-        words=DataFrame(words, kept),
+        words=DataFrame(words, fitted_rows),
     )
 
 

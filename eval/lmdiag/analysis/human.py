@@ -74,6 +74,13 @@ class SurprisalSource(NamedTuple):
     shares_token: NDArray[np.object_] | None = None
 
 
+_MOSTLY = 0.5
+"""Share of the rows in which a column of numbers has one, or a column of texts several words."""
+
+_SHOWN_WORDS = 9
+"""Words of a text that are shown of the way in which a table is read."""
+
+
 class HumanTable:
     """A table of human measures and the words that its rows are about.
 
@@ -107,43 +114,53 @@ class HumanTable:
         """
         from lmdiag.analysis.regression import names_in
 
-        how = self.procedure
+        procedure = self.procedure
         roles = ("text", "sentence", "position", "word", "reader", "response")
-        uses = {getattr(how, role): role for role in roles}
-        uses |= dict.fromkeys(how.controls or (), "control")
+        uses = {getattr(procedure, role): role for role in roles}
+        uses |= dict.fromkeys(procedure.controls or (), "control")
         uses |= (
-            dict.fromkeys(names_in(how.formula or " + ".join(how.predictors)), "predictor") | uses
+            dict.fromkeys(
+                names_in(procedure.formula or " + ".join(procedure.predictors)), "predictor"
+            )
+            | uses
         )
         uses |= {name: "surprisal" for name in surprisals if name not in uses}
-        used = {name: use for name, use in uses.items() if name and name in self.frame}
-        return used | {str(x): "not used" for x in self.frame if x and x not in used}
+        present = {name: use for name, use in uses.items() if name and name in self.frame}
+        return present | {str(x): "not used" for x in self.frame if x and x not in present}
 
     def reads(self, surprisals: Sequence[str] = ()) -> tuple[str, ...]:
         """Returns the first word in its text with its response, and what columns are used for."""
-        how = self.procedure
+        procedure = self.procedure
         uses = self.uses(surprisals)
-        used = {name for name, use in uses.items() if use != "not used"}
-        value = f"{how.response} {self.texts(how.response)[0]}" if how.response in used else ""
-        shown = self._by_own_names(uses)
-        if not {how.word, how.text, how.position} <= used:
-            return read_lines([], value or f"{len(self.frame):,} rows", shown)
-        of_text = np.flatnonzero(self.words["text"] == self.places["text"].iloc[0])
-        rows = self.first_rows[of_text[of_text >= self.word[0]]]
-        first, *following = self.texts(how.word)[rows[:9]]
-        text, _ = running.joined_words([first, *following])
-        line = f"[{first}]{text[len(first) :]}{' ...' if len(rows) > 9 else ''}"
-        name = f"{how.text} {self.texts(how.text)[0]}, {how.position} {self.texts(how.position)[0]}"
-        return read_lines([name, value], line, shown)
+        used_columns = {name for name, use in uses.items() if use != "not used"}
+        value = (
+            f"{procedure.response} {self.texts(procedure.response)[0]}"
+            if procedure.response in used_columns
+            else ""
+        )
+        uses_by_own_name = self._by_own_names(uses)
+        if not {procedure.word, procedure.text, procedure.position} <= used_columns:
+            return read_lines([], value or f"{len(self.frame):,} rows", uses_by_own_name)
+        words_of_text = np.flatnonzero(self.words["text"] == self.places["text"].iloc[0])
+        rows = self.first_rows[words_of_text[words_of_text >= self.word[0]]]
+        first_word, *next_words = self.texts(procedure.word)[rows[:_SHOWN_WORDS]]
+        text, _ = running.joined_words([first_word, *next_words])
+        line = (
+            f"[{first_word}]{text[len(first_word) :]}{' ...' if len(rows) > _SHOWN_WORDS else ''}"
+        )
+        columns = (procedure.text, procedure.position)
+        name = ", ".join(f"{column} {self.texts(column)[0]}" for column in columns)
+        return read_lines([name, value], line, uses_by_own_name)
 
     def _by_own_names(self, uses: Mapping[str, str]) -> dict[str, str]:
-        """The uses of columns by the names of the table, of which copies have known names."""
+        """Returns the uses of columns by the table's names; copies of them have known names."""
         unused = [name for name, use in uses.items() if use == "not used"]
         own_names = {}
         for name in (name for name, use in uses.items() if use != "not used"):
             same = (x for x in unused if self.frame[x].equals(self.frame[name]))
             own_names[name] = next(same, name)
-        rest = [name for name in unused if name not in own_names.values()]
-        return {own_names[x]: uses[x] for x in own_names} | dict.fromkeys(rest, "not used")
+        others = [name for name in unused if name not in own_names.values()]
+        return {own_names[x]: uses[x] for x in own_names} | dict.fromkeys(others, "not used")
 
     def fingerprint(self) -> str:
         """Returns eight hexadecimal digits that identify the content."""
@@ -188,23 +205,23 @@ class HumanTable:
     @cached_property
     def places(self) -> DataFrame:
         """Text, sentence (if named) and position of each row; the position is last."""
-        how = self.procedure
+        procedure = self.procedure
         for place in ("text", "position"):
-            if not getattr(how, place):
+            if not getattr(procedure, place):
                 columns = self.frame.to_dict("list")
                 remedy = naming_option(columns, "surprisal") or f"--{place} COLUMN"
                 raise BadInput(
                     f"{self.name}: which column is the {place} of a word? Name it, {remedy}; "
                     "words of earlier positions are needed"
                 )
-        positions = self.numbers(how.position)
+        positions = self.numbers(procedure.position)
         bad = np.flatnonzero(np.isnan(positions))
         if bad.size:
-            raise BadInput(f"{self.where(bad[0])}: column {how.position} is missing")
-        name_texts(self.frame[how.text])  # refuses numbers that are not whole
-        places = DataFrame({"text": _ordered(self.names(how.text))})
-        if how.sentence:
-            names = self.names(how.sentence)  # names, or full texts in their order
+            raise BadInput(f"{self.where(bad[0])}: column {procedure.position} is missing")
+        name_texts(self.frame[procedure.text])  # refuses numbers that are not whole
+        places = DataFrame({"text": _ordered(self.names(procedure.text))})
+        if procedure.sentence:
+            names = self.names(procedure.sentence)  # names, or full texts in their order
             has_names = self.full_texts is None
             places["sentence"] = _ordered(names) if has_names else factorize(names)[0]
         return places.assign(position=positions)
@@ -215,7 +232,7 @@ class HumanTable:
         if not self.procedure.sentence:
             return None
         texts = self.texts(self.procedure.sentence).str.strip()
-        return texts if texts.str.contains(r"\s").mean() > 0.5 else None
+        return texts if texts.str.contains(r"\s").mean() > _MOSTLY else None
 
     @cached_property
     def word(self) -> NDArray[np.intp]:
@@ -251,30 +268,47 @@ class HumanTable:
         if different.size:
             row = int(different[0])
             first_row = first_rows[row]
-            own, first = (shortened(words[x], 60) for x in (row, first_row))
-            has = f"{own!r} stands where {self.where(first_row)} has {first!r}"
+            word = shortened(words[row], 60)
+            earlier_word = shortened(words[first_row], 60)
+            has = f"{word!r} stands where {self.where(first_row)} has {earlier_word!r}"
             raise BadInput(f"{self.where(row)}: column {column}: {has}: {self._text_remedy()}")
 
     def _text_remedy(self) -> str:
         """How to tell apart the texts of rows that have one text and position, but two words."""
-        how = self.procedure
-        text = self.texts(how.text)
-        same = [x for x in self.frame if x != how.text and self.texts(x).equals(text)]
-        remedy = f"--columns text={shlex.quote((*same, how.text)[0])}"
+        procedure = self.procedure
+        text = self.texts(procedure.text)
+        equal_columns = [
+            x for x in self.frame if x != procedure.text and self.texts(x).equals(text)
+        ]
+        remedy = f"--columns text={shlex.quote((*equal_columns, procedure.text)[0])}"
         layout = TableLayout({str(name): self.texts(name).tolist() for name in self.frame})
-        rows = None if how.sentence else word_rows(layout)
-        if rows and rows.position == how.position and how.text not in rows.texts and not same:
-            given = " ".join(f"text={shlex.quote(name)}" for name in rows.texts)
-            tell = f"{' and '.join(rows.texts)} tell{'s' * (len(rows.texts) == 1)}"
-            return f"{tell} texts apart: give --columns {given}"
-        keys = [x for x in (how.text, how.sentence) if x]
-        found = [*map(shlex.quote, dividing_columns(layout.values, how.word, how.position, keys))]
-        if not found:
+        rows = None if procedure.sentence else word_rows(layout)
+        if (
+            rows
+            and rows.position == procedure.position
+            and procedure.text not in rows.texts
+            and not equal_columns
+        ):
+            options = " ".join(f"text={shlex.quote(name)}" for name in rows.texts)
+            verb = "tells" if len(rows.texts) == 1 else "tell"
+            columns = " and ".join(rows.texts)
+            return f"{columns} {verb} texts apart: give --columns {options}"
+        text_columns = [x for x in (procedure.text, procedure.sentence) if x]
+        dividing = [
+            *map(
+                shlex.quote,
+                dividing_columns(layout.values, procedure.word, procedure.position, text_columns),
+            )
+        ]
+        if not dividing:
             return f"give a column that tells the texts apart as well, {remedy} text=COLUMN"
-        what = f"{' and '.join(found)} tell{'s' * (len(found) == 1)} them apart: give {remedy}"
-        what = " ".join([what, *(f"text={name}" for name in found)])
-        sentences = f" for texts of their own, or `fit --sentence {found[0]}` for sentences of one"
-        return what if len(found) > 1 else f"{what}{sentences} text"
+        verb = "tells" if len(dividing) == 1 else "tell"
+        advice = f"{' and '.join(dividing)} {verb} them apart: give {remedy}"
+        advice = " ".join([advice, *(f"text={name}" for name in dividing)])
+        sentences = (
+            f" for texts of their own, or `fit --sentence {dividing[0]}` for sentences of one"
+        )
+        return advice if len(dividing) > 1 else f"{advice}{sentences} text"
 
     def gap_notes(self) -> list[str]:
         """Returns warnings on words that models read texts without, or with a blank before them."""
@@ -284,14 +318,17 @@ class HumanTable:
         begins = positions.min()
         n_late = int(((begins > 1) & ~begins.isin(positions.max() + 1)).sum())
         n_missing = int((positions.diff() - 1).clip(lower=0).sum())
-        late = f"{n_late:,} of {positions.ngroups:,} texts begin after position 1"
-        missing = f"{n_missing:,} positions are missing within texts"
-        gaps = " and ".join([late] * bool(n_late) + [missing] * bool(n_missing))
-        words = self.texts(self.procedure.word)[self.first_rows]
-        apart = running.apart(words)
-        notes = [f"{gaps}, and models read the texts without these words"] * bool(gaps)
-        if apart:
-            what = f"words typed without a blank before them: {len(apart):,}, as {apart[0]!r}"
+        gaps = []
+        if n_late:
+            gaps.append(f"{n_late:,} of {positions.ngroups:,} texts begin after position 1")
+        if n_missing:
+            gaps.append(f"{n_missing:,} positions are missing within texts")
+        notes = []
+        if gaps:
+            notes.append(f"{' and '.join(gaps)}, and models read the texts without these words")
+        joined = running.typed_without_space(self.texts(self.procedure.word)[self.first_rows])
+        if joined:
+            what = f"words typed without a blank before them: {len(joined):,}, as {joined[0]!r}"
             notes.append(f"{what}, and models read one there")
         column = self._column_of_full_texts() if notes else ""
         named = shlex.quote(column) if column else "COLUMN"
@@ -320,29 +357,29 @@ class HumanTable:
 
     @cached_property
     def _running(self) -> RunningTexts:
-        how = self.procedure
-        if not how.word:
+        procedure = self.procedure
+        if not procedure.word:
             raise BadInput(f"{self.name}: which column has the words? Name it, --word COLUMN")
-        words = self.texts(how.word)
+        words = self.texts(procedure.word)
         for row, word in enumerate(words):
             if word.split() != [word]:
                 what = f"{shortened(word, 60)!r} contains a blank; a row is one word"
                 if not word.strip():
-                    remedy = shlex.quote(f"{how.word}!=")
+                    remedy = shlex.quote(f"{procedure.word}!=")
                     what = f"is empty; write the word, or give --filter {remedy}"
-                raise BadInput(f"{self.where(row)}: column {how.word} {what}")
+                raise BadInput(f"{self.where(row)}: column {procedure.word} {what}")
         self.check_words()
         rows = self.first_rows
-        names = self.texts(how.text)[rows].tolist()
-        own = words[rows].tolist()
+        names = self.texts(procedure.text)[rows].tolist()
+        words_of_rows = words[rows].tolist()
         if self.full_texts is None:
-            return running.of_words(names, own)
+            return running.of_words(names, words_of_rows)
         places = [*zip(names, self.full_texts[rows], strict=True)]
         try:
-            return running.in_sentences(places, own, self.words["position"].tolist())
+            return running.in_sentences(places, words_of_rows, self.words["position"].tolist())
         except NotInSentence as wrong:
             row = rows[wrong.number]
-            raise BadInput(f"{self.where(row)}: {str(wrong).format(how.sentence)}") from None
+            raise BadInput(f"{self.where(row)}: {str(wrong).format(procedure.sentence)}") from None
 
 
 def _ordered(names: Series[str]) -> NDArray[np.intp]:
@@ -381,20 +418,16 @@ def read_human(
     return HumanTable(frame, name, procedure, notes)
 
 
-_MOSTLY = 0.5
-"""Share of the rows in which a column of numbers has one."""
-
-
 def _without_response(frame: DataFrame) -> str:
     """What to do where no response is named: the columns that may be one are those of numbers."""
-    numbers = {
+    numbers_of = {
         str(name): to_numeric(frame[name], errors="coerce")
         for name in frame
         if str(name).lower() not in PLACES
         and not any(named(role, [str(name)]) for role in ("item", "position"))
     }
-    likely = [name for name, of in numbers.items() if of.notna().mean() > _MOSTLY]
-    likely = [name for name in without_copies(likely) if numbers[name].nunique() > 2]
+    likely = [name for name, of in numbers_of.items() if of.notna().mean() > _MOSTLY]
+    likely = [name for name in without_copies(likely) if numbers_of[name].nunique() > 2]
     which = f", e.g. one of {', '.join(likely)}" if len(likely) > 1 else ""
     column = shlex.quote(likely[0]) if len(likely) == 1 else "COLUMN"
     return f"no response: name the column of the human measure, --response {column}{which}"
@@ -408,11 +441,11 @@ def with_places(procedure: Profile, table: DataFrame | Mapping[str, Sequence[Any
     """
     if not procedure.text or (procedure.position and procedure.word):
         return procedure
-    found = columns_of_words(table)
-    if not found:
+    word_columns = columns_of_words(table)
+    if not word_columns:
         return procedure
-    position = procedure.position or found["position"]
-    word = found["word"] if procedure.word in ("", position) else procedure.word
+    position = procedure.position or word_columns["position"]
+    word = word_columns["word"] if procedure.word in ("", position) else procedure.word
     return replace(procedure, position=position, word=word)
 
 
@@ -437,14 +470,20 @@ def own_surprisals(table: HumanTable) -> tuple[HumanTable, list[SurprisalSource]
     names = list(dict.fromkeys(models))
     if len(names) == 1:
         return table, [source._replace(name=names[0])]
-    shared = frame.drop(columns=["model", *PREDICTED], errors="ignore")
-    rows = shared[models == names[0]]
+    without_predictions = frame.drop(columns=["model", *PREDICTED], errors="ignore")
+    rows = without_predictions[models == names[0]]
     for name in names[1:]:
-        if not shared[models == name].reset_index(drop=True).equals(rows.reset_index(drop=True)):
+        if (
+            not without_predictions[models == name]
+            .reset_index(drop=True)
+            .equals(rows.reset_index(drop=True))
+        ):
             rule = "choose the rows of one, --filter model=NAME"
             raise BadInput(f"{table.name}: {names[0]} and {name} have different rows: {rule}")
-    once = HumanTable(rows, table.name, table.procedure, table.notes)
-    return once, [SurprisalSource(name, source.values[models == name]) for name in names]
+    first_model_table = HumanTable(rows, table.name, table.procedure, table.notes)
+    return first_model_table, [
+        SurprisalSource(name, source.values[models == name]) for name in names
+    ]
 
 
 def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
@@ -472,33 +511,35 @@ def _from_table(table: HumanTable, path: Path) -> SurprisalSource:
     """Surprisals of another table, joined by the columns that tell the rows of both."""
     other = HumanTable(_read_rows(path)[0], path.name, table.procedure)
     columns = [*other.frame.columns]
-    values = {name.lower(): name for name in columns if name.lower() in (SURPRISAL, ENTROPY)}
-    shared = {name: name for name in columns if name in table.frame.columns}
-    for place in ("text", "position", "word"):
-        if place in columns:
-            shared[getattr(table.procedure, place)] = place
-    never = {*values.values(), *COMPUTED}
-    shared = {name: column for name, column in shared.items() if name and column not in never}
-    if SURPRISAL not in values or not shared:
-        missing = f"a column of {table.name}" if values else f"a column {SURPRISAL!r}"
+    value_columns = {name.lower(): name for name in columns if name.lower() in (SURPRISAL, ENTROPY)}
+    column_of_key = {name: name for name in columns if name in table.frame.columns}
+    for key_text in ("text", "position", "word"):
+        if key_text in columns:
+            column_of_key[getattr(table.procedure, key_text)] = key_text
+    no_keys = {*value_columns.values(), *COMPUTED}
+    column_of_key = {
+        name: column for name, column in column_of_key.items() if name and column not in no_keys
+    }
+    if SURPRISAL not in value_columns or not column_of_key:
+        missing = f"a column of {table.name}" if value_columns else f"a column {SURPRISAL!r}"
         raise BadInput(f"{path.name} needs {missing}; it has {', '.join(columns)}")
-    keys = DataFrame({name: table.names(name) for name in shared})
-    surprisals = DataFrame({name: other.names(column) for name, column in shared.items()})
-    for name in shared:
+    keys = DataFrame({name: table.names(name) for name in column_of_key})
+    surprisals = DataFrame({name: other.names(column) for name, column in column_of_key.items()})
+    for name in column_of_key:
         spellings = [_as_one_number(keys[name]), _as_one_number(surprisals[name])]
         if all(x is not None for x in spellings):
             keys[name], surprisals[name] = spellings
-    numbers = {name: other.numbers(column) for name, column in values.items()}
+    numbers = {name: other.numbers(column) for name, column in value_columns.items()}
     surprisals = surprisals.assign(**numbers).drop_duplicates()
-    repeated = surprisals[surprisals.duplicated([*shared])]
+    repeated = surprisals[surprisals.duplicated([*column_of_key])]
     if len(repeated):
         row = repeated.iloc[0]
-        place = ", ".join(map(str, row[[*shared]]))
-        raise BadInput(f"{other.where(row.name)}: a second surprisal for {place}")
-    joined = keys.merge(surprisals, how="left", on=[*shared])
+        key_text = ", ".join(map(str, row[[*column_of_key]]))
+        raise BadInput(f"{other.where(row.name)}: a second surprisal for {key_text}")
+    joined = keys.merge(surprisals, how="left", on=[*column_of_key])
     if joined[SURPRISAL].isna().all():
-        raise BadInput(f"{path.name} and {table.name} have no {', '.join(shared)} in common")
-    entropy = joined[ENTROPY].to_numpy() if ENTROPY in values else None
+        raise BadInput(f"{path.name} and {table.name} have no {', '.join(column_of_key)} in common")
+    entropy = joined[ENTROPY].to_numpy() if ENTROPY in value_columns else None
     return SurprisalSource(path.stem, joined[SURPRISAL].to_numpy(), entropy=entropy)
 
 

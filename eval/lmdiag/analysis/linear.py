@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,9 +127,10 @@ def fit_mixed(
     (2017), lmerTest.
     """
     parsed = _parsed(formula, table)
-    used = table[sorted(parsed.all_variables)].dropna()
-    rows, contrasts, labels = _coded(used, parsed.grouping_factors, coding)
-    fit, effects = _fitted(formula, parsed, rows, reml=reml, contrasts=contrasts)
+    complete = table[sorted(parsed.all_variables)].dropna()
+    coded = _coded_factors(complete, parsed.grouping_factors, coding)
+    labels = coded.labels
+    fit, effects = _fitted(formula, parsed, coded.rows, reml=reml, contrasts=coded.contrasts)
     problems = {
         "singular fit: a variance is estimated as 0 or a correlation as 1 or -1; simplify the "
         "random effects": fit.isSingular(),
@@ -142,8 +143,8 @@ def fit_mixed(
     terms = effects.rename(index=partial(labelled, labels=labels))
     return LinearFit(
         formula=formula,
-        n=len(used),
-        left_out=len(table) - len(used),
+        n=len(complete),
+        left_out=len(table) - len(complete),
         terms=terms,
         predictor_sd=Series(fit.matrices.X.std(axis=0, ddof=1), terms.index),
         random_sd=random_sd,
@@ -180,10 +181,26 @@ def labelled(term: str, labels: Mapping[str, str]) -> str:
     return ":".join(labels.get(part, part) for part in term.split(":"))
 
 
-def _coded(
-    rows: DataFrame, grouping: Collection[str], coding: Coding
-) -> tuple[DataFrame, dict[str, Any], dict[str, str]]:
-    """The rows with coded factors, contrasts of those of more than two levels, and their labels."""
+class _CodedFactors(NamedTuple):
+    """Rows whose factors are coded as a regression needs them.
+
+    Attributes:
+        rows: factors of two levels are numbers, others are categories.
+        contrasts: factor of more than two levels -> the name of its coding, or its matrix.
+        labels: coefficient as mixedlm numbers it, "factor.1" -> "factor[level]".
+    """
+
+    rows: DataFrame
+    contrasts: dict[str, Any]
+    labels: dict[str, str]
+
+
+def _coded_factors(rows: DataFrame, grouping: Collection[str], coding: Coding) -> _CodedFactors:
+    """Codes the columns of text.
+
+    Args:
+        grouping: columns of random effects, which are left as they are.
+    """
     coded = rows.copy()
     contrasts: dict[str, Any] = {}
     labels = {}
@@ -196,20 +213,21 @@ def _coded(
         coded[name] = column.cat.remove_unused_categories()
         levels = [*coded[name].cat.categories]
         if len(levels) == 2:
-            upper = 1.0 if coding == "treatment" else 0.5
-            coded[name] = (rows[name] == levels[1]).astype(float) + upper - 1
+            # 0 and 1, or ±0.5: in either case the coefficient is the second less the first level
+            is_second = (rows[name] == levels[1]).astype(float)
+            coded[name] = is_second if coding == "treatment" else is_second - 0.5
             continue
-        named = levels[:-1] if coding == "sum" else levels[1:]
+        level_names = levels[:-1] if coding == "sum" else levels[1:]
         contrasts[name] = coding
         if coding == "difference":
             from formulaic.transforms.contrasts import DiffContrasts
 
-            named = [f"{high} - {low}" for low, high in pairwise(levels)]
+            level_names = [f"{high} - {low}" for low, high in pairwise(levels)]
             matrix = DiffContrasts().get_coding_matrix(levels, sparse=False)
             contrasts[name] = matrix.to_numpy()
-        for number, level in enumerate(named, start=1):  # as mixedlm numbers coefficients
+        for number, level in enumerate(level_names, start=1):  # as mixedlm numbers coefficients
             labels[f"{name}.{number}"] = f"{name}[{level}]"
-    return coded, contrasts, labels
+    return _CodedFactors(coded, contrasts, labels)
 
 
 def _fitted(
@@ -257,10 +275,10 @@ def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
     """
     n, p = x.shape
     scale = _check_predictors(x, folds)
-    scaled = x.to_numpy(float) / scale
+    scaled = x.to_numpy(float) / scale  # predictors of very different sizes lose digits
 
     def fitted_to(rows: NDArray[np.bool_]) -> tuple[Values, Values, float]:
-        """Coefficients, the residuals of all rows, and RSS of the rows that were fitted."""
+        """Returns coefficients, residuals of all rows, and RSS of the rows that were fitted."""
         beta = np.asarray(np.linalg.lstsq(scaled[rows], y[rows], rcond=None)[0], np.float64)
         residuals = y - scaled @ beta
         return beta, residuals, float((residuals[rows] ** 2).sum())
@@ -307,5 +325,5 @@ def _check_predictors(x: DataFrame, folds: int) -> Values:
 
 
 def _log_densities(residuals: Values, variance: float) -> Values:
-    """The log density of each residual under a normal distribution."""
+    """Returns the log density of each residual under a normal distribution around 0."""
     return -0.5 * (math.log(2 * math.pi * variance) + residuals**2 / variance)

@@ -158,17 +158,17 @@ class Profile(Procedure):
         from lmdiag.analysis.regression import without_terms
 
         full, baseline = self.formulas()
-        together = {" + ".join(self.predictors): (full, baseline)}
+        all_together = {" + ".join(self.predictors): (full, baseline)}
         if len(self.predictors) == 1:
-            return together
+            return all_together
         alone = {}
         beyond = {}
         for name in self.predictors:
             others = [other for other in self.predictors if other != name]
             alone[name] = (without_terms(full, self._pattern(others)), baseline)
-            without_this = without_terms(full, self._pattern([name]))
-            beyond[f"{name} beyond {' + '.join(others)}"] = (full, without_this)
-        return alone | together | beyond
+            without_name = without_terms(full, self._pattern([name]))
+            beyond[f"{name} beyond {' + '.join(others)}"] = (full, without_name)
+        return alone | all_together | beyond
 
     def signature(self) -> str:
         """Returns the fields that change figures and that the formulas do not show."""

@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 EACH_REGION = "all"
 """Stands for every region, each by itself."""
 
-# distinct values at most of a column of which rows of a cell have several, for it to be named
 _FEW_LEVELS = 24
+"""Distinct values, at most, of a column that is named because rows of one cell differ in it."""
+
+_IN_MOST = 0.5
+"""Share of the cells above which their rows count as different in a column."""
 
 _RUN_COLUMNS = {*PREDICTED, "model", "signature", "weights", "task", "perturbation", "shuffle"}
 """Columns of what was asked and answered."""
@@ -66,19 +69,22 @@ def _remedy(table: DataFrame, name: str) -> str:
     if condition:
         return f"--filter {quote(condition)} keeps the rows with numbers"
     texts = level_texts(table[name]).dropna()
-    others = texts[to_numeric(texts, errors="coerce").isna()]
-    if 2 * len(others) < len(texts) and others.nunique() <= MOST_LABELS:
-        wrong = quote(f"{name}!={','.join(others.unique())}")
-        return f"--filter {wrong} leaves out {len(others):,} row{'s' if len(others) > 1 else ''}"
+    not_numbers = texts[to_numeric(texts, errors="coerce").isna()]
+    if 2 * len(not_numbers) < len(texts) and not_numbers.nunique() <= MOST_LABELS:
+        excluded = quote(f"{name}!={','.join(not_numbers.unique())}")
+        rows = f"{len(not_numbers):,} rows" if len(not_numbers) > 1 else "1 row"
+        return f"--filter {excluded} leaves out {rows}"
     if not texts.str.contains(r"\d").any():
-        return _choice(table)
+        return _response_choices(table)
     return ""
 
 
-def _choice(table: DataFrame) -> str:
+def _response_choices(table: DataFrame) -> str:
     """The columns that may be the response."""
-    numbers = {str(name): to_numeric(table[name], errors="coerce").notna().any() for name in table}
-    names = [name for name, is_one in numbers.items() if is_one]
+    has_numbers = {
+        str(name): to_numeric(table[name], errors="coerce").notna().any() for name in table
+    }
+    names = [name for name, has_one in has_numbers.items() if has_one]
     names = [name for name in names if folded(name) not in ("item", "model", "list")]
     return f"choose --response from {', '.join(names)}" if names else "there are no numbers"
 
@@ -91,11 +97,11 @@ def column_of(table: DataFrame, name: str) -> str:
 def data_of(table: DataFrame) -> DataFrame:
     """Returns the columns of the data, by the user's names."""
     users = {f"{name}{DATA_SUFFIX}": name for name in _OWN if f"{name}{DATA_SUFFIX}" in table}
-    never = {*_RUN_COLUMNS, *users.values()}
-    never |= {*PARTS} if {*PARTS} <= {*table} else set()
+    no_data = {*_RUN_COLUMNS, *users.values()}
+    no_data |= {*PARTS} if {*PARTS} <= {*table} else set()
     if {"state", "n_tokens"} <= {*table}:  # a table of `items_of`
-        never |= {name for name in table if registered(name)}
-    return table.drop(columns=[*never], errors="ignore").rename(columns=users)
+        no_data |= {name for name in table if registered(name)}
+    return table.drop(columns=[*no_data], errors="ignore").rename(columns=users)
 
 
 def unperturbed(table: DataFrame, item: Sequence[str], named: Sequence[str]) -> DataFrame:
@@ -103,8 +109,8 @@ def unperturbed(table: DataFrame, item: Sequence[str], named: Sequence[str]) -> 
     if unknown := [name for name in (*named, *item) if name not in table]:
         names = ", ".join(without_copies(table))
         raise BadInput(f"no column {unknown[0]!r}: choose from {names}")
-    taken = [name for name in named if name in _OWN and f"{name}{DATA_SUFFIX}" not in table]
-    table = table.rename(columns={name: f"{name}{DATA_SUFFIX}" for name in taken})
+    renamed = [name for name in named if name in _OWN and f"{name}{DATA_SUFFIX}" not in table]
+    table = table.rename(columns={name: f"{name}{DATA_SUFFIX}" for name in renamed})
     if item:
         table = table.assign(item=joined_items(table[[column_of(table, name) for name in item]]))
     if "perturbation" in table:
@@ -151,12 +157,13 @@ def region_of_all(table: DataFrame) -> str:
 def with_model_and_item(table: DataFrame) -> DataFrame:
     """Returns the table with `item` and with `model`, which tells several precisions apart, too."""
     table = table.reset_index(drop=True)
-    facts = [name for name in ("model", "weights", "signature") if name in table]
+    present = [name for name in ("model", "weights", "signature") if name in table]
     names: list[str] = []
-    if "model" in facts:  # the shortest choice of facts that tells all models apart
-        choices = (["model"], ["model", "weights"], ["model", "signature"], facts)
-        n_of = {(*x,): len(table[x].drop_duplicates()) for x in choices if {*x} <= {*facts}}
-        names = [*next(x for x, n in n_of.items() if n == n_of[(*facts,)])]
+    if "model" in present:  # the shortest choice of facts that tells all models apart
+        choices = (["model"], ["model", "weights"], ["model", "signature"], present)
+        n_distinct = {(*x,): len(table[x].drop_duplicates()) for x in choices if {*x} <= {*present}}
+        n_models = n_distinct[(*present,)]
+        names = [*next(choice for choice, n in n_distinct.items() if n == n_models)]
     table["model"] = joined_texts(table[names]).str.strip() if names else ""
     has_several_rows = "item" in table and table.duplicated(["model", "item"]).any()
     if {"good", "contrast"} <= {*table} and not has_several_rows:
@@ -209,7 +216,7 @@ def _response(table: DataFrame, response: str) -> Series:
             raise BadInput(f"no column {response!r}: {rule}")
         has_texts = any(values_of(table[name]).kind() == "text" for name in table)
         remedy = "; `lmdiag run FILE` gives surprisals of texts" if has_texts else ""
-        raise BadInput(f"no column {response!r}: {_choice(table)}{remedy}")
+        raise BadInput(f"no column {response!r}: {_response_choices(table)}{remedy}")
     for name in ("sensitivity", "accuracy@1"):
         if name in columns:
             return to_numeric(table[name]).astype(float)
@@ -247,7 +254,7 @@ def _sensitivity(table: DataFrame) -> Series:
 
 
 def summed_over_words(
-    table: DataFrame, response: str, keys: Sequence[str], constant: Sequence[str]
+    table: DataFrame, response: str, keys: Sequence[str], formula_columns: Sequence[str]
 ) -> tuple[DataFrame, str]:
     """Returns a row per item, cell and reader where there is one per word, and what was done.
 
@@ -258,7 +265,7 @@ def summed_over_words(
         table: with the columns `item` and `model`, the rows of one region or of whole sentences.
         response: column of numbers.
         keys: columns of the cells.
-        constant: columns of a formula, which must not differ within a sum.
+        formula_columns: which must not differ within a sum.
     """
     groups = [name for name in dict.fromkeys(["model", "item", *keys]) if name in table]
     n_cells = table.groupby(groups, dropna=False).ngroups
@@ -269,34 +276,39 @@ def summed_over_words(
     words = [name for name in known_columns("word", table) if folded(name) != "target"]
     readers = [name for name in known_columns("reader", table) if name not in groups]
     groups += readers
-    several = table.groupby(groups, dropna=False)
-    of_cells = table.groupby([x for x in groups if x not in readers], dropna=False)
-    is_words = bool(places) or any(several[name].nunique().gt(1).any() for name in words)
+    reader_rows = table.groupby(groups, dropna=False)
+    cell_rows = table.groupby([x for x in groups if x not in readers], dropna=False)
+    is_words = bool(places) or any(reader_rows[name].nunique().gt(1).any() for name in words)
     if response != "surprisal" or not is_words:
         what = f"{response}: mean over the rows of an item and cell, {n_rows:,} rows of "
-        differing = _differing(of_cells, several, [*groups, response])
-        return table, f"{what}{n_cells:,} cells{differing}{_repeated(table, response, readers)}"
-    for name in constant:
-        if name not in (response, *groups) and several[name].nunique(dropna=False).gt(1).any():
+        differing = _differing_note(cell_rows, reader_rows, [*groups, response])
+        return (
+            table,
+            f"{what}{n_cells:,} cells{differing}{_repeated_note(table, response, readers)}",
+        )
+    for name in formula_columns:
+        if name not in (response, *groups) and reader_rows[name].nunique(dropna=False).gt(1).any():
             raise BadInput(
                 f"{name} differs between words whose surprisals are summed: leave it out of the "
                 "formula, or make a table with a row per region"
             )
-    averaged = ""
+    average_note = ""
     if places:
         at_place = table.groupby([*groups, *places, *words], dropna=False, sort=False)
         n_averaged = int(at_place.size()[at_place[response].nunique() > 1].sum())
         table = at_place.first().assign(**{response: at_place[response].mean()}).reset_index()
         if n_averaged:
-            averaged = f"; {n_averaged:,} rows of one word with several values are averaged before"
+            average_note = (
+                f"; {n_averaged:,} rows of one word with several values are averaged before"
+            )
     summed = table.groupby(groups, dropna=False, sort=False)
     values = summed[response].agg(lambda words: words.sum(skipna=False))
     sums = summed.first().assign(**{response: values}).reset_index()
     what = f"{response}: sum over the words of an item and cell"
-    return sums, f"{what}, {n_rows:,} rows make {len(sums):,} sums{averaged}"
+    return sums, f"{what}, {n_rows:,} rows make {len(sums):,} sums{average_note}"
 
 
-def _repeated(table: DataFrame, response: str, readers: Sequence[str]) -> str:
+def _repeated_note(table: DataFrame, response: str, readers: Sequence[str]) -> str:
     """How many rows of readers differ from an earlier one in responses alone; "" for none."""
     others = [name for name in table if name != response and not is_outcome(str(name))]
     n = int(table[others].astype(str).duplicated().sum()) if readers else 0
@@ -304,25 +316,26 @@ def _repeated(table: DataFrame, response: str, readers: Sequence[str]) -> str:
 
 
 def _are_numbers(column: Series) -> bool:
+    """Whether a column has any number."""
     return bool(to_numeric(column, errors="coerce").notna().any())
 
 
-def _differing(
-    of_cells: DataFrameGroupBy, of_readers: DataFrameGroupBy, groups: Sequence[str]
+def _differing_note(
+    cell_rows: DataFrameGroupBy, reader_rows: DataFrameGroupBy, groups: Sequence[str]
 ) -> str:
     """The columns in which rows of one cell differ, and how to choose rows.
 
     Of those with more than a few levels, only rows of one reader count: others have a trial each.
     """
-    table = of_cells.obj
+    table = cell_rows.obj
     names = []
-    never = {"id", *TEXT_COLUMNS, *groups}
+    passed_over = {"id", *TEXT_COLUMNS, *groups}
     for name in data_of(table):
-        n = table[name].nunique() if name in table and name not in never else 0
-        rows = of_cells if n <= MOST_LABELS else of_readers
+        n = table[name].nunique() if name in table and name not in passed_over else 0
+        rows = cell_rows if n <= MOST_LABELS else reader_rows
         if 2 <= n <= _FEW_LEVELS:
             n_levels = rows[name].nunique()[rows.size() > 1]
-            if len(n_levels) and (n_levels > 1).mean() > 0.5:
+            if len(n_levels) and (n_levels > 1).mean() > _IN_MOST:
                 names.append(str(name))
     if not names:
         return ""

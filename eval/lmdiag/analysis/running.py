@@ -44,7 +44,7 @@ def of_words(names: Sequence[str], words: Sequence[str]) -> RunningTexts:
     words_of: dict[str, list[str]] = {}
     for name, word in zip(names, words, strict=True):
         words_of.setdefault(name, []).append(word)
-    pairs = {name: joined_words(own) for name, own in words_of.items()}
+    pairs = {name: joined_words(text_words) for name, text_words in words_of.items()}
     texts = {name: text for name, (text, _) in pairs.items()}
     cuts = {name: positions for name, (_, positions) in pairs.items() if positions}
     return RunningTexts(texts, cuts, np.arange(len(words)))
@@ -83,20 +83,20 @@ def in_sentences(
     """
     sentences: dict[str, list[str]] = {}
     starts: dict[tuple[str, str], int] = {}
-    in_text: list[str] = []
+    read_words: list[str] = []
     for name, sentence in dict.fromkeys(places):
         sentences.setdefault(name, []).append(sentence)
-        starts[name, sentence] = len(in_text)
-        in_text += sentence.split()
-    texts = {name: " ".join(own) for name, own in sentences.items()}
-    first = np.array([starts[place] for place in places])
+        starts[name, sentence] = len(read_words)
+        read_words += sentence.split()
+    texts = {name: " ".join(text_sentences) for name, text_sentences in sentences.items()}
+    first_word_of_sentence = np.array([starts[place] for place in places])
     problems = []
     for base in (1, 0):
-        index: NDArray[np.intp] = first + np.array(positions).astype(int) - base
+        index: NDArray[np.intp] = first_word_of_sentence + np.array(positions).astype(int) - base
         wrong = [
             number
             for number, (word, place) in enumerate(zip(words, index, strict=True))
-            if not 0 <= place < len(in_text) or _letters(word) != _letters(in_text[place])
+            if not 0 <= place < len(read_words) or _letters(word) != _letters(read_words[place])
         ]
         if not wrong:
             return RunningTexts(texts, {}, index)
@@ -116,11 +116,11 @@ def _cuts(places: PlacesOfWords, words: Sequence[str]) -> dict[str, tuple[int, .
         words_of.setdefault(place, []).append(word)
     cuts: dict[str, list[int]] = {}
     length: dict[str, int] = {}
-    for (name, sentence), own in words_of.items():
+    for (name, sentence), sentence_words in words_of.items():
         end = 0
         start_of_sentence = length.get(name, 0)
         letters, places_of_letters = decomposed(sentence)
-        for word in own:
+        for word in sentence_words:
             letters_of_word = unicodedata.normalize("NFD", word)
             start = letters.find(letters_of_word, end)
             if start < 0 or letters[end:start].strip() or places_of_letters[start] < 0:
@@ -134,7 +134,7 @@ def _cuts(places: PlacesOfWords, words: Sequence[str]) -> dict[str, tuple[int, .
     return {name: tuple(positions) for name, positions in cuts.items()}
 
 
-def apart(words: Iterable[str]) -> list[str]:
+def typed_without_space(words: Iterable[str]) -> list[str]:
     """Returns the words that are typed without a space before them, and read with one, as a comma.
 
     Dashes are typed both ways.

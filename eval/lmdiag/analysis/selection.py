@@ -68,28 +68,28 @@ class Selection:
         self._columns = names_in(formulas)
         self._groups = grouping_columns(formulas)
         self.response = self._columns[0]
-        self._known = {SURPRISAL: source.values}
+        self._values_of = {SURPRISAL: source.values}
         if source.entropy is not None:
-            self._known[ENTROPY] = source.entropy
+            self._values_of[ENTROPY] = source.entropy
         self._beyond_gap = np.zeros(len(table.frame), dtype=bool)
-        self._passed = self.kept  # by the filters of columns that the table has
+        self._meets_column_filters = self.kept  # by the filters of columns that the table has
         self._leave_out_all()
 
     def _leave_out_all(self) -> None:
         """Leaves out rows in the order of docs/specification.md, section 10."""
         table = self.table
-        how = table.procedure
-        if how.distinct:
+        procedure = table.procedure
+        if procedure.distinct:
             self.leave_out("repeated row", table.frame.duplicated().to_numpy())
         conditions = [
             condition._replace(column=column_like(condition.column, table.frame.columns))
-            for condition in filter(None, map(Condition.of, how.filter))
+            for condition in filter(None, map(Condition.of, procedure.filter))
         ]
         for condition in conditions:
             if self._is_read(condition.column):
                 self._filter(condition)
-        self._passed = self.kept.copy()
-        if how.text and how.position:
+        self._meets_column_filters = self.kept.copy()
+        if procedure.text and procedure.position:
             self._one_row_per_word()
         for condition in conditions:
             if not self._is_read(condition.column):
@@ -98,14 +98,14 @@ class Selection:
             is_group = name in self._groups
             missing = table.missing(name) if is_group else np.isnan(self.values(name))
             self.leave_out(f"{name} is missing", missing)
-        for name in table.frame.columns if how.complete else ():
+        for name in table.frame.columns if procedure.complete else ():
             if name != self.response:
                 self.leave_out(f"{name} is missing", table.missing(name))
         if n := int((self.kept & self._beyond_gap).sum()):
             where = table.where(int((self.kept & self._beyond_gap).argmax()))
             self.notes["gaps"] = (
                 f"positions: the earlier words of {n:,} rows are beyond a gap in the column "
-                f"{how.position}, the first time in {where}"
+                f"{procedure.position}, the first time in {where}"
             )
 
     def leave_out(self, reason: str, rows: NDArray[np.bool_]) -> None:
@@ -139,21 +139,21 @@ class Selection:
     def _one_row_per_word(self) -> None:
         """Averages the response over the rows of a word, unless the formula groups by reader."""
         table = self.table
-        how = table.procedure
-        kept = np.flatnonzero(self.kept)
-        rows = table.frame.iloc[kept].assign(**{_WORD: table.word[kept]})
+        procedure = table.procedure
+        fitted_rows = np.flatnonzero(self.kept)
+        rows = table.frame.iloc[fitted_rows].assign(**{_WORD: table.word[fitted_rows]})
         if not rows[_WORD].duplicated().any():
             return
-        if how.word in table.frame.columns:
+        if procedure.word in table.frame.columns:
             table.check_words()
         sizes = rows.groupby(_WORD)[self._groups].nunique(dropna=False)
         groups = [name for name in self._groups if (sizes[name] > 1).any()]  # of readers
-        if how.reader and not groups:
-            table.texts(how.reader)  # refuses an unknown column
-        readers = groups or [name for name in [how.reader] if name]
+        if procedure.reader and not groups:
+            table.texts(procedure.reader)  # refuses an unknown column
+        readers = groups or [name for name in [procedure.reader] if name]
         self._check_readers(rows, readers)
         if not groups:
-            self._average(f"over {how.reader}" if readers else "over the rows of a word")
+            self._average(f"over {procedure.reader}" if readers else "over the rows of a word")
 
     def _check_readers(self, rows: DataFrame, readers: Sequence[str]) -> None:
         """Refuses two rows of a reader and word."""
@@ -176,7 +176,7 @@ class Selection:
         word = self.table.word
         before = int(self.kept.sum())
         values = Series(self.values(self.response)).where(self.kept)
-        self._known[self.response] = values.groupby(word).transform("mean").to_numpy()
+        self._values_of[self.response] = values.groupby(word).transform("mean").to_numpy()
         self.kept &= ~Series(word).where(self.kept).duplicated().to_numpy()
         n = int(self.kept.sum())
         self.notes["average"] = (
@@ -204,9 +204,9 @@ class Selection:
 
     def values(self, name: str) -> Values:
         """Returns the values of all rows of the table, computed once; NaN where there is none."""
-        if name not in self._known:
-            self._known[name] = self._read(name)
-        return self._known[name]
+        if name not in self._values_of:
+            self._values_of[name] = self._read(name)
+        return self._values_of[name]
 
     def _read(self, name: str) -> Values:
         """The values of a column, of an earlier word, or computed from the words."""
@@ -223,21 +223,21 @@ class Selection:
 
     def _computed(self, name: str) -> Values:
         """Length or log frequency of the words; see `COMPUTED`."""
-        how = self.table.procedure
-        texts = self.table.names(how.word)
+        procedure = self.table.procedure
+        texts = self.table.names(procedure.word)
         if name in ("length", "len"):
-            self.notes[name] = f"{name}: characters of {how.word}"
+            self.notes[name] = f"{name}: characters of {procedure.word}"
             lengths: Values = texts.str.len().where(texts != "").to_numpy(float)
             return lengths
         sign = -1 if name == "freq" else 1
-        proportion = f"wordfreq's proportion of {how.word}, language {how.language}"
+        proportion = f"wordfreq's proportion of {procedure.word}, language {procedure.language}"
         self.notes[name] = f"{name}: {'-' if sign < 0 else ''}log2 of {proportion}"
-        return sign * log_frequencies(texts, how.language)
+        return sign * log_frequencies(texts, procedure.language)
 
     def _lagged(self, base: str, lag: int) -> Values:
         """Values of an earlier word, from a column that has them or by position."""
         table = self.table
-        how = table.procedure
+        procedure = table.procedure
         column = self.source.column if base == SURPRISAL else base
         for spelling in (f"{column}_prev_{lag}", f"prev{lag if lag > 1 else ''}_{column}"):
             if column and spelling in table.frame.columns:
@@ -246,10 +246,10 @@ class Selection:
         by_word = self._by_word(base)
         earlier, is_beyond_gap = table.lagged(by_word, lag)
         self._beyond_gap |= is_beyond_gap[table.word]
-        if base in (SURPRISAL, ENTROPY) and how.fill:
+        if base in (SURPRISAL, ENTROPY) and procedure.fill:
             earlier = np.where(np.isnan(earlier), np.nanmean(by_word), earlier)
-        if base == SURPRISAL and how.lags_as_text:
-            texts = table.texts(how.text).to_numpy()[table.first_rows].astype(str)
+        if base == SURPRISAL and procedure.lags_as_text:
+            texts = table.texts(procedure.text).to_numpy()[table.first_rows].astype(str)
             earlier = earlier[np.argsort(texts, kind="stable")]
         at_rows: Values = earlier[table.word]
         return at_rows
@@ -259,7 +259,7 @@ class Selection:
         word = self.table.word
         values = Series(self.values(name))
         agree = values.groupby(word).transform("nunique") <= 1
-        values = values.where(agree | self._passed)
+        values = values.where(agree | self._meets_column_filters)
         first_values = values.groupby(word).transform("first")
         differs = values.notna() & (values != first_values)
         if differs.any():

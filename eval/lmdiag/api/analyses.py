@@ -107,36 +107,38 @@ def fit(
     from pandas import DataFrame
 
     check_type("human", human, (str, Path, DataFrame), "a file, a DataFrame or a run directory")
-    given: dict[str, Any] = {**procedure}
-    layers = taken(LayerOptions, given).layers
-    asking = taken(Asking, given)
+    keywords: dict[str, Any] = {**procedure}
+    layers = taken(LayerOptions, keywords).layers
+    asking = taken(Asking, keywords)
     fields = Procedure.__dataclass_fields__
-    reading = {name: given.pop(name) for name in READING & given.keys() - fields.keys()}
-    if unknown := given.keys() - fields.keys():
+    reading = {name: keywords.pop(name) for name in READING & keywords.keys() - fields.keys()}
+    if unknown := keywords.keys() - fields.keys():
         raise BadInput(f"fit has no option {min(unknown)!r}: choose from {', '.join(fields)}")
-    given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    keywords |= {name: tuple(value) for name, value in keywords.items() if isinstance(value, list)}
     options = TableOptions.of(reading)
-    table = read_human(human, profile, Procedure(**given), options)
+    table = read_human(human, profile, Procedure(**keywords), options)
     files = [surprisal] if isinstance(surprisal, str) else surprisal
     if [*files] == [SURPRISAL]:
         files = ()
     sources = [read_surprisals(table, source) for source in files]
     if models:
         check_table(table)  # before any model is loaded
-    infos = []
-    options_of: list[QueryOptions] = []
-    answers = []
+    infos_of_layers = []
+    options_of_layers: list[QueryOptions] = []
+    model_surprisals = []
     for model in load_in_turn(models):
-        how: dict[str, Any] = {"output": asking.output, "batch_size": asking.batch_size}
-        how |= {"label": None if asking.quiet else model.info.id, "layers": layers}
-        how["on_progress"] = on_progress
+        ask_options: dict[str, Any] = {"output": asking.output, "batch_size": asking.batch_size}
+        ask_options |= {"label": None if asking.quiet else model.info.id, "layers": layers}
+        ask_options["on_progress"] = on_progress
         with model.lock:
-            of_model = ask_about_words(model.model, model.options, table, **how)
-        answers += [source for source, _ in of_model]
-        infos += [model.info] * len(of_model)
-        options_of += [asked for _, asked in of_model]
-    named = zip(answers, model_labels(infos, options_of), strict=True)
-    sources += [source._replace(name=label) for source, label in named]
+            surprisals_of_model = ask_about_words(model.model, model.options, table, **ask_options)
+        model_surprisals += [source for source, _ in surprisals_of_model]
+        infos_of_layers += [model.info] * len(surprisals_of_model)
+        options_of_layers += [query_options for _, query_options in surprisals_of_model]
+    with_labels = zip(
+        model_surprisals, model_labels(infos_of_layers, options_of_layers), strict=True
+    )
+    sources += [source._replace(name=label) for source, label in with_labels]
     if not sources and SURPRISAL in table.frame.columns:
         table, sources = own_surprisals(table)
     if not sources:
@@ -200,62 +202,62 @@ def analyse(
     if not sources:
         raise BadInput("source is empty: give predictions, runs or tables")
     for part in sources:
-        what = "predictions, a run, its directory, a DataFrame or a table's file"
-        check_type("source", part, (DataFrame, Predictions, Run, str, Path), what)
+        expected = "predictions, a run, its directory, a DataFrame or a table's file"
+        check_type("source", part, (DataFrame, Predictions, Run, str, Path), expected)
     parts = [
         x if isinstance(x, DataFrame | Predictions | Run) or is_table_file(x) else load_run(x)
         for x in sources
     ]
     parts.sort(key=lambda part: isinstance(part, Run) and needs_no_context(part.results.model))
     runs = [part for part in parts if isinstance(part, Run)]
-    given: dict[str, Any] = {
+    named_by_user: dict[str, Any] = {
         "conditions": as_names(conditions), "item": as_names(item), "region": str(region),
         "levels": _orders(levels), "coding": coding if coding != "sum" else "", "by": by,
     }  # fmt: skip
     design = runs[0].results.design.given() if runs else {}
-    design |= {name: value for name, value in given.items() if value}
-    asked = {rows.diagnostic.asks for run in runs for rows in run.stimuli.values()}
+    design |= {name: value for name, value in named_by_user.items() if value}
+    asked_units = {rows.diagnostic.asks for run in runs for rows in run.stimuli.values()}
     labels = labels_of(runs)
     if causes := _without_any_value(runs, labels, task) if len(runs) == len(parts) else []:
         raise BadInput(" ".join(causes).rstrip("."))
-    if asked == {"sentence"}:
+    if asked_units == {"sentence"}:
         design["not_compared"] = [labels[number] for number in unlike_first(runs)]
-    value = response or formula.partition("~")[0].strip(" `") or "surprisal"
+    response_column = response or formula.partition("~")[0].strip(" `") or "surprisal"
     options = TableOptions.of(reading)
     per: Per = "region" if design.get("region") else "row"
     if design.get("region") == WHOLE_SENTENCE:
         per = "sentence"
         design.pop("region")
     label_of_run = iter(labels)
-    read = [
+    tables = [
         _read_source(
-            part, stimuli, options, value, per=per, task=task,
+            part, stimuli, options, response_column, per=per, task=task,
             label=next(label_of_run) if isinstance(part, Run) else "",
         )
         for part in parts
     ]  # fmt: skip
-    table = items_of([frame for frame, _ in read])
-    found = analyse_table(table, response=response, formula=formula, **design)
-    notes = dict.fromkeys(note for _, lines in read for note in lines)
-    is_of_runs = len(asked) == 1 and len(runs) == len(parts)
-    what = PARTS_OF[asked.pop()] if is_of_runs else ""
+    table = items_of([frame for frame, _ in tables])
+    analysis = analyse_table(table, response=response, formula=formula, **design)
+    notes = dict.fromkeys(note for _, lines in tables for note in lines)
+    is_of_runs = len(asked_units) == 1 and len(runs) == len(parts)
+    row_unit = PARTS_OF[asked_units.pop()] if is_of_runs else ""
     is_table = all(isinstance(part, DataFrame) or is_table_file(part) for part in parts)
-    reads = found.reads if is_table else ()
-    facts = {
+    first_rows = analysis.reads if is_table else ()
+    facts_of_sources = {
         label: f"{weights_text(run.results.model)}, data {Path(run.results.data.source).name}"
         for label, run in zip(labels, runs, strict=True)
     }
-    facts |= {
+    facts_of_sources |= {
         Path(str(part)).name: f"{len(frame):,} rows"
-        for part, (frame, _) in zip(parts, read, strict=True)
+        for part, (frame, _) in zip(parts, tables, strict=True)
         if is_table_file(part)
     }
     # a table that `items` wrote has the signatures of its runs
-    signed = map(str, table["signature"].unique()) if "signature" in table else ()
-    signatures = cited_signatures(x for x in signed if x.startswith("lmdiag:"))
+    signatures_of_rows = map(str, table["signature"].unique()) if "signature" in table else ()
+    signatures = cited_signatures(x for x in signatures_of_rows if x.startswith("lmdiag:"))
     return replace(
-        found, notes=(*notes, *found.notes), part=what, reads=reads,
-        sources=facts, signatures=tuple(signatures),
+        analysis, notes=(*notes, *analysis.notes), part=row_unit, reads=first_rows,
+        sources=facts_of_sources, signatures=tuple(signatures),
     )  # fmt: skip
 
 
@@ -270,13 +272,16 @@ def _orders(
 
 
 def _without_any_value(runs: Sequence[Run], labels: Sequence[str], task: str) -> list[str]:
-    """Why none of some runs has a figure; [] where one has."""
+    """Returns why no run has a figure, a sentence per run; [] if at least one has a figure.
+
+    Without figures there is nothing to analyse, and the reason is better than an empty table.
+    """
     causes = []
     for run, label in zip(runs, labels, strict=True):
-        of_run = without_any_figure(run.results, label, task)
-        if len(of_run) < (1 if task else len(run.results.tasks)):
+        causes_of_run = without_any_figure(run.results, label, task)
+        if len(causes_of_run) < (1 if task else len(run.results.tasks)):
             return []
-        causes += of_run
+        causes += causes_of_run
     return causes
 
 
@@ -290,16 +295,24 @@ def _read_source(
     task: str,
     label: str,
 ) -> tuple[DataFrame, tuple[str, ...]]:
-    """Returns the items of one source of `analyse` as a table, and how its rows were read."""
+    """Returns the items of one source of `analyse` as a table, and how its rows were read.
+
+    Args:
+        source: predictions, a run, a DataFrame or the file of a table.
+        stimuli: the rows of predictions that do not have them.
+        response: the column of numbers that is analysed.
+        per: whether a row of the table is a row, a region or a sentence.
+        label: what to call the model of a run.
+    """
     from pandas import DataFrame
 
     table = source
-    known = ANALYSED_COLUMNS
-    name = MEMORY
+    known_columns = ANALYSED_COLUMNS
+    source_name = MEMORY
     if isinstance(source, Run):
         table = items_of(source, task=task, per=per, labels=[label])
-        known = frozenset()
-        name = str(source.path)
+        known_columns = frozenset()
+        source_name = str(source.path)
     elif isinstance(source, Predictions):
         rows = getattr(source, "stimuli", None) or stimuli
         if rows is None:
@@ -307,13 +320,13 @@ def _read_source(
             raise BadInput(f"{rule}: analyse(predictions, stimuli)")
         table = items_of_predictions(source, rows, per)
     elif not isinstance(source, DataFrame):
-        name = Path(source).name
+        source_name = Path(source).name
     frame, notes = read_frame_rows(
-        table, options, known, copies=True, text=response, reads=("good", "contrast")
+        table, options, known_columns, copies=True, text=response, reads=("good", "contrast")
     )
     if isinstance(table, DataFrame):
         frame = frame.set_axis(range(1, len(frame) + 1))
-    return with_numbers(frame, response, name), notes
+    return with_numbers(frame, response, source_name), notes
 
 
 Comparable = Measures | Run | str | Path
@@ -348,18 +361,22 @@ def compare(
     >>> compared
     <4 comparisons of demo:masked with demo:causal>
     """
-    given = (base, *new)
-    for model in given:
+    sources = (base, *new)
+    for source in sources:
         what = "results of `measure`, finished runs or their directories"
-        check_type("base and new", model, (Measures, Run, str, Path), what)
+        check_type("base and new", source, (Measures, Run, str, Path), what)
     if not new:
         raise BadInput("compare takes two or more results of `measure`, or two or more runs")
-    if len({isinstance(model, Measures) for model in given}) > 1:
+    if len({isinstance(source, Measures) for source in sources}) > 1:
         raise BadInput("compare takes results of `measure`, or runs, but not both")
-    runs = [
-        x.run if isinstance(x, Measures) else x if isinstance(x, Run) else load_run(x)
-        for x in given
-    ]
+    runs = [_run_of(source) for source in sources]
     seed = Seeded.of(seeded).seed
     compared = compare_runs(*runs, seed=seed, across=across, tasks=tasks, measures=measures)
     return Comparisons(compared, runs, across, seed)
+
+
+def _run_of(source: Comparable) -> Run:
+    """Returns the run of measures, a run itself, or the run in a directory."""
+    if isinstance(source, Measures):
+        return source.run
+    return source if isinstance(source, Run) else load_run(source)

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from lmdiag.stimuli.proposing.other_rows import OtherRows
     from lmdiag.stimuli.proposing.proposals import Reading
 
-_N_ROWS, _N_VALUES = 5, 3
+_SHOWN_ROWS = 5
+_SHOWN_VALUES = 3
+_ROWS_FOR_VALUES = 200
+"""Values among which the distinct ones that are shown are looked for."""
 
 _USES = {
     "not a condition": "not used",
@@ -98,47 +101,53 @@ def check(
     >>> found.reads
     ('item 1, sg: A hen ran.',)
     """
-    given: dict[str, Any] = {**reading}
-    design = taken(FactorOptions, given)
-    options = TableOptions.of(given)
+    keywords: dict[str, Any] = {**reading}
+    design = taken(FactorOptions, keywords)
+    options = TableOptions.of(keywords)
     data = str(table) if isinstance(table, Path) else table
     file = data if isinstance(data, str) else MEMORY
-    found = TableCheck(file, task or "", options=options, design=design)
+    checked = TableCheck(file, task or "", options=options, design=design)
     source: Table | None = None
     try:
-        found = replace(found, task=task or stimuli.only_task(stimuli.tasks(data), data))
-        source = _source_table(data, found.task, options)
-        found = replace(found, n_rows=len(source or ()), first_rows=_first_rows(source))
-        return _read(found, source, data, model, allow_duplicates=allow_duplicates)
+        checked = replace(checked, task=task or stimuli.only_task(stimuli.tasks(data), data))
+        source = _source_table(data, checked.task, options)
+        checked = replace(checked, n_rows=len(source or ()), first_rows=_first_rows(source))
+        return _check_rows(checked, source, data, model, allow_duplicates=allow_duplicates)
     except BadInput as error:
-        columns = _columns(found, source, ())
-        return _with_problems(replace(found, columns=columns, error=str(error)))
+        columns = _checked_columns(checked, source, ())
+        return _with_problems(replace(checked, columns=columns, error=str(error)))
 
 
-def _read(
-    found: TableCheck, source: Table | None, table: Any, model: str | None, *,
+def _check_rows(
+    checked: TableCheck, source: Table | None, table: Any, model: str | None, *,
     allow_duplicates: bool,
 ) -> TableCheck:  # fmt: skip
-    """The record of a table, if it can be read or its layout is not known."""
-    how = found.options.stored()
+    """Completes the record of a table: what is read of it, or options that may read it.
+
+    Raises `BadInput` for what is wrong in the table.
+    """
+    stored_options = checked.options.stored()
     try:
-        rows = stimuli.load(table, found.task, allow_duplicates=allow_duplicates, **how)
+        rows = stimuli.load(
+            table, checked.task, allow_duplicates=allow_duplicates, **stored_options
+        )
     except UnknownLayout as unknown:
-        return _of_unknown(found, source, unknown, table)
-    tokens = tuple(_split_lines(rows, model)) if model else ()
-    found = replace(_of_stimuli(found, source, rows), tokens=tokens)
-    if found.command != "run" or rows.form != "sentences" or rows.regions or not source:
-        return found
+        return _check_unknown_layout(checked, source, unknown, table)
+    tokens = tuple(_byte_split_lines(rows, model)) if model else ()
+    checked = replace(_check_stimuli(checked, source, rows), tokens=tokens)
+    if checked.command != "run" or rows.form != "sentences" or rows.regions or not source:
+        return checked
 
-    def read(further: TableOptions) -> Stimuli:
-        options = found.options.with_further(further).stored()
-        return stimuli.load(table, found.task, allow_duplicates=allow_duplicates, **options)
+    def read_with(further: TableOptions) -> Stimuli:
+        options = checked.options.with_further(further).stored()
+        return stimuli.load(table, checked.task, allow_duplicates=allow_duplicates, **options)
 
-    return replace(found, others=(*found.others, *_after_contexts(found, source, read)))
+    command = _command_with_contexts(checked, source, read_with)
+    return replace(checked, others=(*checked.others, *command))
 
 
 def _source_table(table: Any, task: str, options: TableOptions) -> Table | None:
-    """The rows as they are in their source; None for suites."""
+    """Returns the table as its file has it, before options change it; None for test suites."""
     if isinstance(table, str):
         rows = find(table).read(task, options.sheet)
     elif stimuli.is_suite(table):
@@ -149,37 +158,43 @@ def _source_table(table: Any, task: str, options: TableOptions) -> Table | None:
 
 
 def _first_rows(source: Table | None) -> tuple[Mapping[str, str], ...]:
-    """The first rows as texts."""
+    """Returns the first five rows, each as column -> text."""
     if source is None:
         return ()
     names = [name for name in source.columns if name not in ROW_NAMES]
-    first = zip(*(source.columns[name][:_N_ROWS] for name in names), strict=True)
-    texts = (["" if value is None else visible(str(value)) for value in row] for row in first)
+    first_rows = zip(*(source.columns[name][:_SHOWN_ROWS] for name in names), strict=True)
+    texts = (["" if value is None else visible(str(value)) for value in row] for row in first_rows)
     return tuple(dict(zip(names, row, strict=True)) for row in texts)
 
 
 # ---- what is read --------------------------------------------------------------------------------
 
 
-def _of_stimuli(found: TableCheck, source: Table | None, rows: Stimuli) -> TableCheck:
-    """What is read of stimuli."""
+def _check_stimuli(checked: TableCheck, source: Table | None, rows: Stimuli) -> TableCheck:
+    """Adds to the record what is read of stimuli: texts, design, columns and warnings.
+
+    Args:
+        source: the table as its file has it; None for test suites.
+        rows: the stimuli that were read from it.
+    """
     from lmdiag.stimuli.designs.design import check_columns, design_of, item_columns
     from lmdiag.stimuli.proposing.other_rows import responses_beside_texts
 
-    options = DesignOptions(**found.design.stored())
+    options = DesignOptions(**checked.design.stored())
     check_columns({rows.task: rows}, options)
     design = design_of(rows, options)
     columns = rows.columns()
     if design is None:
-        return replace(found, n_rows=len(rows), columns=_columns(found, source, ()))
+        return replace(checked, n_rows=len(rows), columns=_checked_columns(checked, source, ()))
     is_cloze = rows.form == "cloze"
-    beside = columns if source is None else source.columns
+    source_columns = columns if source is None else source.columns
     other = None
     if not is_cloze and not rows.compared:
-        other = _beside_sentences(rows, beside) or responses_beside_texts(beside)
-        other = _with_item_of(other, rows, beside)
-    found = replace(
-        found,
+        other = _rows_beside_sentences(rows, source_columns)
+        other = other or responses_beside_texts(source_columns)
+        other = _with_item_of(other, rows, source_columns)
+    checked = replace(
+        checked,
         command="cloze" if is_cloze else "run",
         n_rows=design.n_rows,
         form=design.form,
@@ -192,7 +207,7 @@ def _of_stimuli(found: TableCheck, source: Table | None, rows: Stimuli) -> Table
         conditions=tuple(design.levels),
         cells=design.cells,
         n_complete=design.n_complete,
-        regions={} if found.options.critical else _regions(rows),
+        regions={} if checked.options.critical else _regions(rows),
         comparing=design.comparing,
         warnings=tuple(design.warnings),
         other=other.text() if other else "",
@@ -203,11 +218,11 @@ def _of_stimuli(found: TableCheck, source: Table | None, rows: Stimuli) -> Table
         uses += [CheckedColumn(name, "item") for name in item_columns(options, columns)]
     uses += [CheckedColumn(x, "condition", levels=of) for x, of in design.levels.items()]
     uses += [CheckedColumn(x, _use_of(x, why), why) for x, why in design.others.items()]
-    return _with_problems(replace(found, columns=_columns(found, source, uses)))
+    return _with_problems(replace(checked, columns=_checked_columns(checked, source, uses)))
 
 
 def _with_item_of(other: OtherRows | None, rows: Stimuli, names: Iterable[str]) -> OtherRows | None:
-    """Responses in numbers with the column of items that stimuli of the same table have."""
+    """Returns responses in numbers with the item column of stimuli in the same table."""
     if other is None or other.command != "analyse":
         return other
     columns = rows.columns()
@@ -217,7 +232,7 @@ def _with_item_of(other: OtherRows | None, rows: Stimuli, names: Iterable[str]) 
 
 
 def _regions(rows: Stimuli) -> dict[str, str]:
-    """The numbers of regions, and the text of each in the first row that has one."""
+    """Returns number of a region -> its text in the first row that has one."""
     texts: dict[int, str] = {}
     for sentence, regions in zip(rows.texts("sentence"), rows.regions or (), strict=False):
         for region in regions:
@@ -227,8 +242,11 @@ def _regions(rows: Stimuli) -> dict[str, str]:
     return {str(number): texts[number] for number in sorted(texts)}
 
 
-def _beside_sentences(rows: Stimuli, columns: Mapping[str, Sequence[Any]]) -> OtherRows | None:
-    """The words or responses of people that a table with a column of sentences may have, too."""
+def _rows_beside_sentences(rows: Stimuli, columns: Mapping[str, Sequence[Any]]) -> OtherRows | None:
+    """Returns what else a table with sentences may hold, or None: words of texts, responses.
+
+    Such a table is read as stimuli; the record tells which other command may read it, too.
+    """
     from lmdiag.stimuli.proposing.other_rows import (
         responses,
         responses_beside_texts,
@@ -242,91 +260,114 @@ def _beside_sentences(rows: Stimuli, columns: Mapping[str, Sequence[Any]]) -> Ot
     return words_of_texts(layout) or responses_beside_texts(columns) or responses(layout)
 
 
-def _after_contexts(
-    found: TableCheck, source: Table, read: Callable[[TableOptions], Stimuli]
+def _command_with_contexts(
+    checked: TableCheck, source: Table, read_with: Callable[[TableOptions], Stimuli]
 ) -> Iterator[str]:
-    """Yields a command that reads contexts before sentences, or words after them, and its row."""
+    """Yields the most likely command that joins other columns of text to the sentences.
+
+    A context may stand before the sentences, or a word after them. The second line is the first
+    row as models would read it. Nothing is yielded if there are no such columns.
+
+    Args:
+        read_with: reads the table with further options.
+    """
     columns = {name: x for name, x in source.columns.items() if name not in ROW_NAMES}
-    readings = readings_with_contexts(columns, read)
-    proposals = filter(None, (_proposal(found, reading, ()) for reading in readings))
+    readings = readings_with_contexts(columns, read_with)
+    proposals = filter(None, (_proposal(checked, reading, ()) for reading in readings))
     for proposal in islice(proposals, 1):
-        command = f"lmdiag run {shlex.quote(found.file)} --model M {proposal.typed}"
+        command = f"lmdiag run {shlex.quote(checked.file)} --model M {proposal.typed}"
         yield f"or: {command}"
         yield f"reads: {proposal.rows[0]}"
 
 
-def _of_unknown(
-    found: TableCheck, source: Table | None, unknown: UnknownLayout, table: Any
+def _check_unknown_layout(
+    checked: TableCheck, source: Table | None, unknown: UnknownLayout, table: Any
 ) -> TableCheck:
-    """What a table without texts may be, or what another command reads of it."""
+    """Adds to the record what a table that `run` cannot read may be.
+
+    That is a table for another command, which is then checked as this command reads it, or options
+    with which `run` may read it.
+    """
     from lmdiag.stimuli.proposing.other_rows import responses_beside_texts
 
-    found = replace(found, n_rows=len(unknown.table), lacks=unknown.lacks, command="")
-    found = replace(found, columns=_columns(found, source, ()))
+    checked = replace(checked, n_rows=len(unknown.table), lacks=unknown.lacks, command="")
+    checked = replace(checked, columns=_checked_columns(checked, source, ()))
     other = unknown.other
-    named = _named_columns(found, unknown)
+    named_by_user = _named_items_and_conditions(checked, unknown)
     if other and other.command == "analyse":
-        items = {"item": found.design.item[0]} if found.design.item else {}
+        items = {"item": checked.design.item[0]} if checked.design.item else {}
         other = other._replace(
             columns={**other.columns, **items},
-            items=found.design.item,
-            conditions=found.design.conditions,
+            items=checked.design.item,
+            conditions=checked.design.conditions,
         )
-    elif other and named:
-        what = f"{', '.join(named)} cannot be items or conditions here: {other.text()}"
-        raise BadInput(f"{found.file}: {what}; leave out --item and --conditions")
+    elif other and named_by_user:
+        problem = f"{', '.join(named_by_user)} cannot be items or conditions here: {other.text()}"
+        raise BadInput(f"{checked.file}: {problem}; leave out --item and --conditions")
     if other is None:
-        of_readers = responses_beside_texts(own_names(unknown.table.columns))
-        readings = [_with_own_items(found, reading, table) for reading in unknown.readings]
+        responses_table = responses_beside_texts(own_names(unknown.table.columns))
+        readings = [_without_proposed_item(checked, reading, table) for reading in unknown.readings]
         if readings:
-            of_readers = _with_item_of(of_readers, readings[0].rows, unknown.columns)
-        proposals = (_proposal(found, reading, unknown.notes) for reading in readings)
+            responses_table = _with_item_of(responses_table, readings[0].rows, unknown.columns)
+        proposals = (_proposal(checked, reading, unknown.notes) for reading in readings)
         return replace(
-            found,
+            checked,
             notes=source.notes if source else (),
             proposals=tuple(filter(None, proposals)),
-            others=(f"perhaps: {of_readers.text()}",) if of_readers else (),
+            others=(f"perhaps: {responses_table.text()}",) if responses_table else (),
         )
-    found = replace(found, other=other.text())
+    checked = replace(checked, other=other.text())
     if other.command == "analyse" and {*other.columns} >= {"item", "response"}:
-        return _of_responses(found, source, unknown.table, other)
-    found = replace(found, options=found.options.with_further(other.options))
+        return _check_responses(checked, source, unknown.table, other)
+    checked = replace(checked, options=checked.options.with_further(other.options))
     if other.command == "surprisal":
-        return _of_words(found, source, unknown, other, table)
+        return _check_words(checked, source, unknown, other, table)
     if other.command == "cloze":
-        return _of_cloze(found, source, table)
-    return found
+        return _check_cloze_responses(checked, source, table)
+    return checked
 
 
-def _named_columns(found: TableCheck, unknown: UnknownLayout) -> tuple[str, ...]:
-    """The columns that the user names as items and conditions; `BadInput` for one that is none."""
-    named = (*found.design.item, *found.design.conditions)
-    rows = [reading.rows for reading in unknown.readings]
-    names = dict.fromkeys((*unknown.columns, *(name for x in rows for name in x.columns())))
-    for name in named:
-        if column_like(name, names) not in names:
-            there = ", ".join(unknown.columns)
-            problem = f"no column {name!r}{suggest(name, names)}"
-            raise BadInput(f"{found.file}: {problem}; there are {there:.800}")
-    return named
+def _named_items_and_conditions(checked: TableCheck, unknown: UnknownLayout) -> tuple[str, ...]:
+    """Returns the columns that the user names as items and conditions.
+
+    `BadInput` for a name that is neither a column of the file nor one that proposed options make.
+    """
+    named_by_user = (*checked.design.item, *checked.design.conditions)
+    stimuli_read = [reading.rows for reading in unknown.readings]
+    columns = dict.fromkeys(
+        (*unknown.columns, *(name for x in stimuli_read for name in x.columns()))
+    )
+    for name in named_by_user:
+        if column_like(name, columns) not in columns:
+            existing = ", ".join(unknown.columns)
+            problem = f"no column {name!r}{suggest(name, columns)}"
+            raise BadInput(f"{checked.file}: {problem}; there are {existing:.800}")
+    return named_by_user
 
 
-def _with_own_items(found: TableCheck, reading: Reading, table: Any) -> Reading:
-    """What options read that leave the item to the user, who names its columns as in the file."""
+def _without_proposed_item(checked: TableCheck, reading: Reading, table: Any) -> Reading:
+    """Returns a reading without its option `item=`, if the user names the columns of items.
+
+    Users name columns as in the file, and two items cannot both hold.
+    """
     columns = tuple(x for x in reading.options.columns if not x.startswith("item="))
     options = replace(reading.options, columns=columns)
-    if not found.design.item or options == reading.options:
+    if not checked.design.item or options == reading.options:
         return reading
-    rows = stimuli.load(table, found.task, **found.options.with_further(options).stored())
+    rows = stimuli.load(table, checked.task, **checked.options.with_further(options).stored())
     return reading._replace(options=options, rows=rows)
 
 
-def _proposal(found: TableCheck, reading: Reading, notes: Iterable[str]) -> Proposal | None:
-    """What options read of a table; None if they do not make a column that the user names."""
+def _proposal(checked: TableCheck, reading: Reading, notes: Iterable[str]) -> Proposal | None:
+    """Returns a reading as a proposal; None if it lacks a column that the user names.
+
+    Args:
+        notes: what is a guess, for the proposal.
+    """
     from lmdiag.stimuli.designs.design import check_columns, design_of
 
-    options = found.options.with_further(reading.options)
-    factors = DesignOptions(**found.design.stored())
+    options = checked.options.with_further(reading.options)
+    factors = DesignOptions(**checked.design.stored())
     try:
         check_columns({reading.rows.task: reading.rows}, factors)
     except BadInput:
@@ -337,10 +378,10 @@ def _proposal(found: TableCheck, reading: Reading, notes: Iterable[str]) -> Prop
     return Proposal(options, tuple(design.rows), design.summary(), (*design.warnings, *notes))
 
 
-def _of_responses(
-    found: TableCheck, source: Table | None, table: Table, other: OtherRows
+def _check_responses(
+    checked: TableCheck, source: Table | None, table: Table, other: OtherRows
 ) -> TableCheck:
-    """What `analyse` reads of a table of responses."""
+    """Adds to the record what `analyse` reads of a table of responses."""
     from lmdiag.stimuli.designs.column_warnings import (
         is_within_readers,
         refuse_between_items,
@@ -351,13 +392,14 @@ def _of_responses(
 
     items = other.items or [other.columns["item"]]
     response = other.columns["response"]
-    uses = _uses(table, items, response, other.conditions)
+    uses = _uses_of_responses(table, items, response, other.conditions)
     refuse_near_levels(uses)
     refuse_between_items(uses)
     names = [name for name in uses.others if is_within_readers(uses, name)]
-    if names and not (uses.levels or found.design.item):
+    if names and not (uses.levels or checked.design.item):
         of_readers = other._replace(items=(uses.reader,), conditions=names[:1])
-        return _of_responses(replace(found, other=of_readers.text()), source, table, of_readers)
+        checked = replace(checked, other=of_readers.text())
+        return _check_responses(checked, source, table, of_readers)
     reason = "" if uses.levels else why_no_conditions(uses)
     counts = {name: uses.rows.columns[name].by_count() for name in uses.levels}
     columns = [CheckedColumn(response, "response"), *(CheckedColumn(x, "item") for x in items)]
@@ -365,11 +407,11 @@ def _of_responses(
         CheckedColumn(name, "condition", levels={level: counts[name][level] for level in levels})
         for name, levels in uses.levels.items()
     ]
-    own = (*items, *(column_like(name, table.columns) for name in items))
-    others = {name: why for name, why in uses.others.items() if name not in own}
-    columns += [CheckedColumn(name, _use_of(name, why), why) for name, why in others.items()]
-    found = replace(
-        found,
+    item_columns = (*items, *(column_like(name, table.columns) for name in items))
+    other_uses = {name: why for name, why in uses.others.items() if name not in item_columns}
+    columns += [CheckedColumn(name, _use_of(name, why), why) for name, why in other_uses.items()]
+    checked = replace(
+        checked,
         command="analyse",
         design=FactorOptions(
             conditions=tuple(other.conditions),
@@ -380,65 +422,67 @@ def _of_responses(
         conditions=tuple(uses.levels),
         warnings=(*warnings_of(uses, table.places), *filter(None, [reason])),
     )
-    return _with_problems(replace(found, columns=_columns(found, source, columns)))
+    return _with_problems(replace(checked, columns=_checked_columns(checked, source, columns)))
 
 
-def _of_words(
-    found: TableCheck, source: Table | None, unknown: UnknownLayout, other: OtherRows, table: Any
+def _check_words(
+    checked: TableCheck, source: Table | None, unknown: UnknownLayout, other: OtherRows, table: Any
 ) -> TableCheck:
-    """What `surprisal` and `fit` read of a table with a row per word."""
+    """Adds to the record what `surprisal` and `fit` read of a table with a row per word."""
     from lmdiag.analysis.human import read_human
     from lmdiag.analysis.procedures import Procedure
 
     response = other.response
-    chosen = Procedure(response=response or "surprisal")
-    found = replace(found, command="surprisal", response=response)
+    procedure = Procedure(response=response or "surprisal")
+    checked = replace(checked, command="surprisal", response=response)
     try:
-        words = read_human(table, chosen=chosen, options=found.options)
+        words = read_human(table, chosen=procedure, options=checked.options)
         texts = words.running_texts().texts
     except BadInput as problem:
-        return replace(found, others=(f"then: {problem}",))
-    reads, _ = words.reads()
-    found = replace(
-        found,
+        return replace(checked, others=(f"then: {problem}",))
+    first_text, _ = words.reads()
+    checked = replace(
+        checked,
         notes=tuple(words.notes),
-        reads=(reads.removeprefix("reads "),),
+        reads=(first_text.removeprefix("reads "),),
         texts=f"{len(texts):,}, of {len(words.words):,} words",
         warnings=tuple(x.removeprefix("warning: ") for x in words.gap_notes()),
     )
     uses = [CheckedColumn(name, use) for name, use in words.uses().items()]
-    columns = [replace(column, why=column.use) for column in _columns(found, source, uses)]
-    found = replace(found, columns=tuple(columns))
+    columns = [
+        replace(column, why=column.use) for column in _checked_columns(checked, source, uses)
+    ]
+    checked = replace(checked, columns=tuple(columns))
     if not response:
-        return _with_problems(found)
-    named = f"--response {shlex.quote(response)}"
-    typed = " ".join(filter(None, [as_typed(found.options), named]))
+        return _with_problems(checked)
+    response_option = f"--response {shlex.quote(response)}"
+    typed = " ".join(filter(None, [as_typed(checked.options), response_option]))
     model = "" if "surprisal" in unknown.columns else "--model M "
-    others = [f"response: lmdiag fit {shlex.quote(found.file)} {model}{typed}"]
+    others = [f"response: lmdiag fit {shlex.quote(checked.file)} {model}{typed}"]
     if "item" in unknown.table.columns:
-        levels = _uses(unknown.table, ["item"], response).levels
+        levels = _uses_of_responses(unknown.table, ["item"], response).levels
         names = [name for name in levels if name not in other.columns.values()]
         if names:
-            command = f"lmdiag analyse {shlex.quote(found.file)} {named}"
+            command = f"lmdiag analyse {shlex.quote(checked.file)} {response_option}"
             others.append(f"conditions: {', '.join(names)}: {command}")
-    return _with_problems(replace(found, others=(*found.others, *others)))
+    return _with_problems(replace(checked, others=(*checked.others, *others)))
 
 
-def _of_cloze(found: TableCheck, source: Table | None, table: Any) -> TableCheck:
-    """What `cloze` reads of a table of responses."""
-    found = replace(found, command="cloze")
+def _check_cloze_responses(checked: TableCheck, source: Table | None, table: Any) -> TableCheck:
+    """Adds to the record what `cloze` reads of a table of responses."""
+    checked = replace(checked, command="cloze")
     try:
-        rows = stimuli.load(table, found.task, responses=True, **found.options.stored())
+        rows = stimuli.load(table, checked.task, responses=True, **checked.options.stored())
     except BadInput as problem:
-        return replace(found, others=(*found.others, f"then: {problem}"))
-    read = _of_stimuli(found, source, rows)
-    return replace(read, n_rows=found.n_rows, lacks=found.lacks, other=found.other)
+        return replace(checked, others=(*checked.others, f"then: {problem}"))
+    cloze_check = _check_stimuli(checked, source, rows)
+    return replace(cloze_check, n_rows=checked.n_rows, lacks=checked.lacks, other=checked.other)
 
 
-def _uses(
+def _uses_of_responses(
     table: Table, items: Sequence[str], response: str, conditions: Sequence[str] = ()
 ) -> Uses:
-    """What the columns of a table of responses are used for."""
+    """Returns what each column of a table of responses is used for in an analysis over items."""
     from pandas import DataFrame
 
     from lmdiag.stimuli.designs.conditions import uses_of
@@ -458,42 +502,46 @@ def _uses(
 
 
 def _use_of(name: str, why: str) -> str:
-    """Returns the use of a column other than texts, items and conditions, in a few words."""
+    """Returns the `use` of a column that is no text, item or condition.
+
+    Args:
+        why: what the column is, in words, as designs describe it.
+    """
     start = why.partition(" (")[0]
     use = _USES.get(start, start)
     return "list" if use == "not used" and is_named(name, "list") else use
 
 
-def _columns(
-    found: TableCheck, source: Table | None, uses: Iterable[CheckedColumn]
+def _checked_columns(
+    checked: TableCheck, source: Table | None, uses: Iterable[CheckedColumn]
 ) -> tuple[CheckedColumn, ...]:
-    """The columns of a file, and those that options make.
+    """Returns the columns of a file in their order, then those that options make.
 
     Args:
-        uses: of columns by the names under which they are read.
+        uses: columns by the names under which they are read; () if nothing is read.
     """
     if source is None:
         return ()
-    of_name = {column.name: column for column in uses}
-    named = _named_uses(found.options, source)
+    unused_uses = {column.name: column for column in uses}
+    uses_in_options = _uses_in_options(checked.options, source)
     columns = []
     for name in source.columns:
         if name in ROW_NAMES:
             continue
-        read_as = named.get(name, "")
-        read_as = read_as if read_as in of_name else column_like(name, of_name)
-        column = of_name.pop(read_as, None) or CheckedColumn(name, _known_use(name))
-        use = named.get(name, column.use)
+        read_as = uses_in_options.get(name, "")
+        read_as = read_as if read_as in unused_uses else column_like(name, unused_uses)
+        column = unused_uses.pop(read_as, None) or CheckedColumn(name, _use_by_name(name))
+        use = uses_in_options.get(name, column.use)
         alias = read_as if column.name != name else ""
         columns.append(
-            replace(column, name=name, use=use, read_as=alias, values=_values(source, name))
+            replace(column, name=name, use=use, read_as=alias, values=_example_values(source, name))
         )
-    made = [x for x in of_name.values() if x.use == "condition" or x.why]
-    return (*columns, *(replace(column, is_made=True) for column in made))
+    made_columns = [x for x in unused_uses.values() if x.use == "condition" or x.why]
+    return (*columns, *(replace(column, is_made=True) for column in made_columns))
 
 
-def _named_uses(options: TableOptions, source: Table) -> dict[str, str]:
-    """Column of the file -> what options say it is."""
+def _uses_in_options(options: TableOptions, source: Table) -> dict[str, str]:
+    """Returns column of the file -> what the options of the user say it is."""
     names = [*source.columns]
     uses: dict[str, str] = {}
     for text in options.columns:
@@ -508,34 +556,39 @@ def _named_uses(options: TableOptions, source: Table) -> dict[str, str]:
     return uses | {column_like(name, names): "critical" for name in critical}
 
 
-def _known_use(name: str) -> str:
-    """What a column that is not read under its name is used for, by the name."""
+def _use_by_name(name: str) -> str:
+    """Returns the use that the name of a column suggests, though it is not read by this name."""
     plain = folded(name)
     if re.fullmatch(r"region\d+", plain):
         return "region"
     return next((known for known in READ_AS if folded(known) == plain), "not used")
 
 
-def _values(source: Table, name: str) -> tuple[str, ...]:
-    values = (value for value in source.columns[name] if value not in (None, ""))
-    distinct = dict.fromkeys(map(str, islice(values, 200)))
-    return tuple(shortened(visible(text), 60) for text in islice(distinct, _N_VALUES))
+def _example_values(source: Table, name: str) -> tuple[str, ...]:
+    """Returns the first three distinct values of a column as texts."""
+    filled = (value for value in source.columns[name] if value not in (None, ""))
+    distinct = dict.fromkeys(map(str, islice(filled, _ROWS_FOR_VALUES)))
+    return tuple(shortened(visible(text), 60) for text in islice(distinct, _SHOWN_VALUES))
 
 
-def _with_problems(found: TableCheck) -> TableCheck:
-    """The record, whose columns have the warnings and errors that name them."""
-    problems: dict[str, list[str]] = {column.name: [] for column in found.columns}
-    for line in (*found.warnings, *filter(None, [found.error])):
-        first = [x for x in found.columns if _concerns(x, line, "^")]
-        later = [x for x in found.columns if _concerns(x, line, r"\bcolumn |\beach ")]
-        for column in first or later:
+def _with_problems(checked: TableCheck) -> TableCheck:
+    """Returns the record with each warning and error also at the columns that it names.
+
+    A line is of the columns that it begins with; of columns that it names later only if there are
+    none.
+    """
+    problems: dict[str, list[str]] = {column.name: [] for column in checked.columns}
+    for line in (*checked.warnings, *filter(None, [checked.error])):
+        subjects = [x for x in checked.columns if _names_after(x, line, "^")]
+        others = [x for x in checked.columns if _names_after(x, line, r"\bcolumn |\beach ")]
+        for column in subjects or others:
             problems[column.name].append(line)
-    columns = [replace(column, problems=(*problems[column.name],)) for column in found.columns]
-    return replace(found, columns=tuple(columns))
+    columns = [replace(column, problems=(*problems[column.name],)) for column in checked.columns]
+    return replace(checked, columns=tuple(columns))
 
 
-def _concerns(column: CheckedColumn, line: str, before: str) -> bool:
-    """Whether a line has the name of a column after what a pattern matches."""
+def _names_after(column: CheckedColumn, line: str, before: str) -> bool:
+    """Returns whether a line has the name of a column after what the pattern `before` matches."""
     names = "|".join(re.escape(name) for name in (column.name, column.read_as) if name)
     return bool(re.search(rf"(?:{before})(?:{names})(?=[\s:,;]|$)", line))
 
@@ -543,8 +596,12 @@ def _concerns(column: CheckedColumn, line: str, before: str) -> bool:
 # ---- tokens --------------------------------------------------------------------------------------
 
 
-def _split_lines(rows: Stimuli, model: str) -> Iterator[str]:
-    """Yields which scripts and languages a tokenizer splits into bytes, and in how many rows."""
+def _byte_split_lines(rows: Stimuli, model: str) -> Iterator[str]:
+    """Yields a line for each script whose characters the tokenizer of a model splits into bytes.
+
+    A line has the number of rows concerned; the last one names their languages. Surprisals of such
+    words depend on parts that are no characters.
+    """
     from lmdiag.models import LoadOptions
     from lmdiag.models.demo import demo_folder
     from lmdiag.models.loading.load import load_tokenizer
@@ -552,18 +609,22 @@ def _split_lines(rows: Stimuli, model: str) -> Iterator[str]:
 
     columns = rows.columns()
     texts = rows.texts("context", "target", "right_context", "sentence")
-    place = str(demo_folder(model[5:])) if model.startswith("demo:") else model
-    tokenizer, warning = load_tokenizer(place, LoadOptions())
+    folder = model
+    if model.startswith("demo:"):
+        folder = str(demo_folder(model.removeprefix("demo:")))
+    tokenizer, warning = load_tokenizer(folder, LoadOptions())
     if warning:
         yield f"warning: {warning}"
     scripts = split_scripts(tokenizer, texts)
-    counts = Counter(script for names in scripts for script in names)
+    rows_of_script = Counter(script for names in scripts for script in names)
     languages = columns.get("language", [""] * len(rows))
-    split = sorted({str(x) for x, names in zip(languages, scripts, strict=True) if names and x})
-    for script, n in counts.most_common():
+    split_languages = sorted(
+        {str(x) for x, names in zip(languages, scripts, strict=True) if names and x}
+    )
+    for script, n in rows_of_script.most_common():
         share = f"in {n:,} of {len(rows):,} rows"
         yield f"{model} splits {script} characters into bytes {share}"
-    if split:
-        yield f"languages with such rows: {', '.join(split)}"
-    if not counts:
+    if split_languages:
+        yield f"languages with such rows: {', '.join(split_languages)}"
+    if not rows_of_script:
         yield f"{model} splits no character into bytes"

@@ -129,7 +129,10 @@ def load_in_turn(
     models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel],
     **options: Unpack[LoadKeywords],
 ) -> Iterator[LanguageModel]:
-    """Yields models, each of those that are named loaded when its turn comes."""
+    """Yields models one after the other, loading those that are named only when it is their turn.
+
+    So no more than one of them is in memory at a time, if the caller keeps none.
+    """
     for model in [models] if isinstance(models, str | Path | LanguageModel) else models:
         yield load_model(model, **options) if isinstance(model, str | Path) else model
 
@@ -194,32 +197,41 @@ class LanguageModel:
         perturbation, run, seed = options.perturbation, options.run, options.seed
         if perturbation != perturbations.NONE:
             stimuli = perturbations.perturb(stimuli, perturbation, run, seed)
-        pairs = None
+        verb_pairs = None
         if stimuli.diagnostic.has_verbs:
-            pairs = load_verbs(stimuli.source, revision=stimuli.revision)
-        verbs = None if pairs is None else len(pairs)
+            verb_pairs = load_verbs(stimuli.source, revision=stimuli.revision)
+        n_verbs = None if verb_pairs is None else len(verb_pairs)
         wording = wording_of(self.options)
         setting = Setting(stimuli, perturbation, run, wording, self.options.entropy)
         texts = row_texts([stimuli], self.info.kind)
-        lines = control_warning(self.model, texts), start_warning(self.model, texts)
-        asked = query_options(self._warn(stimuli.diagnostic.asks, *lines, level=4))
-        asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs, "model": self.info}
-        layered = self.model.at_layers(layers) if layers else None
-        model = layered or self.model
+        warning_lines = control_warning(self.model, texts), start_warning(self.model, texts)
+        recorded_options = query_options(
+            self._warn(stimuli.diagnostic.asks, *warning_lines, level=4)
+        )
+        recorded_options |= {"prompt": self.model.prompt, "seed": seed, "verbs": n_verbs}
+        recorded_options["model"] = self.info
+        layers_model = self.model.at_layers(layers) if layers else None
+        model = layers_model or self.model
         label = None if options.quiet else self.info.id
-        facts = [repr(sorted(query_options(self.options).items())), self.model.prompt]
-        kept = kept_answers(options.output, self.info, "blanks", facts)
-        how: dict[str, Any] = {"top": options.top, "batch_size": options.batch_size, "label": label}
-        with self.lock, kept as journal:
-            if pairs is not None:
-                model.set_verbs(pairs)
-            if layered is None:
-                (answered,), _ = predict(model, [setting], journal=journal, **how)
-                return [TaskPredictions(**vars(answered) | asked, stimuli=stimuli)]
-            by_layer, _ = predict_layers(model, [setting], journal=journal, **how)
+        journal_key = [repr(sorted(query_options(self.options).items())), self.model.prompt]
+        opened_journal = kept_answers(options.output, self.info, "blanks", journal_key)
+        ask_options: dict[str, Any] = {
+            "top": options.top,
+            "batch_size": options.batch_size,
+            "label": label,
+        }
+        with self.lock, opened_journal as journal:
+            if verb_pairs is not None:
+                model.set_verbs(verb_pairs)
+            if layers_model is None:
+                (predictions,), _ = predict(model, [setting], journal=journal, **ask_options)
+                return [TaskPredictions(**vars(predictions) | recorded_options, stimuli=stimuli)]
+            by_layer, _ = predict_layers(model, [setting], journal=journal, **ask_options)
         return [
-            TaskPredictions(**vars(answered) | asked | {"layer": layer}, stimuli=stimuli)
-            for layer, (answered,) in zip(layered.layers, by_layer, strict=True)
+            TaskPredictions(
+                **vars(predictions) | recorded_options | {"layer": layer}, stimuli=stimuli
+            )
+            for layer, (predictions,) in zip(layers_model.layers, by_layer, strict=True)
         ]
 
     @with_fields(LayerOptions, Batching, keywords=SurprisalKeywords)
@@ -255,33 +267,45 @@ class LanguageModel:
             BadInput: the model is an encoder-decoder, or something is not a text.
         """
         check_names(self.surprisals, how)
-        given: dict[str, Any] = {**how}
-        layers = taken(LayerOptions, given).layers
-        batching = Batching.of(given)
+        keywords: dict[str, Any] = {**how}
+        layers = taken(LayerOptions, keywords).layers
+        batching = Batching.of(keywords)
         is_rows = isinstance(texts, Mapping) or hasattr(texts, "columns")
         if is_rows or not isinstance(texts, Iterable):
-            what = type(texts).__name__
+            given_type = type(texts).__name__
             raise BadInput(
-                f"texts must be a text or several, such as a list or a column, not {what}"
+                f"texts must be a text or several, such as a list or a column, not {given_type}"
             )
         texts = [texts] if isinstance(texts, str) else list(texts)
-        named = {f"text {number}": text for number, text in enumerate(texts, start=1)}
-        for name, text in named.items():
+        text_of_name = {f"text {number}": text for number, text in enumerate(texts, start=1)}
+        for name, text in text_of_name.items():
             if not isinstance(text, str):
                 raise BadInput(f"{name} is {text!r}: give texts as strings")
         label = None if batching.quiet else self.info.id
         entropy = self.options.entropy
-        ask: dict[str, Any] = {"entropy": entropy, "batch_size": batching.batch_size, "cuts": cuts}
+        ask_options: dict[str, Any] = {
+            "entropy": entropy,
+            "batch_size": batching.batch_size,
+            "cuts": cuts,
+        }
         with self.lock:
             if layers:
-                table = layer_surprisals(self.model.at_layers(layers), texts, **ask, label=label)
+                table = layer_surprisals(
+                    self.model.at_layers(layers), texts, **ask_options, label=label
+                )
             else:
-                table = word_surprisals(self.model, texts, **ask, label=label)
-        scored = {f"text {number}" for number in table.dropna(subset="surprisal")["text"]}
-        silent = [name for name, text in named.items() if text.strip() and name not in scored]
-        without = f"no word with a surprisal: {first_few(silent)}" if silent else None
-        shared = shared_warning(table)
-        self._warn("sentence", control_warning(self.model, named), without, shared)
+                table = word_surprisals(self.model, texts, **ask_options, label=label)
+        scored_names = {f"text {number}" for number in table.dropna(subset="surprisal")["text"]}
+        unscored_names = [
+            name for name, text in text_of_name.items() if text.strip() and name not in scored_names
+        ]
+        unscored_warning = (
+            f"no word with a surprisal: {first_few(unscored_names)}" if unscored_names else None
+        )
+        token_warning = shared_warning(table)
+        self._warn(
+            "sentence", control_warning(self.model, text_of_name), unscored_warning, token_warning
+        )
         words = table["word"]
         composed = words.str.normalize("NFC")
         for name in columns:
@@ -290,9 +314,12 @@ class LanguageModel:
         return table if entropy else table.drop(columns="entropy")
 
     def _warn(self, asks: str, *lines: str | None, level: int = 3) -> LoadOptions:
-        """Warns where the method that calls this was called; returns the options with an effect.
+        """Warns of options without an effect, and of `lines`; returns the options with an effect.
 
-        `level` is the number of calls from there to here, and one.
+        Args:
+            asks: what a row asks of the model, "word" or "sentence".
+            lines: further warnings; None for none.
+            level: `stacklevel` of the warnings, so that they name the line of the user's own code.
         """
         options, ineffective = effective(self.options, self.info, asks)
         remark = bos_remark(self.options, self.info, asks)
@@ -333,9 +360,9 @@ def measure(
     check_type("predictions", predictions, Predictions, "what LanguageModel.predict returns")
     check_type("stimuli", stimuli, Stimuli, _STIMULI)
     perturbation = predictions.perturbation
-    asked = query_options(predictions)
+    recorded_options = query_options(predictions)
     if perturbations.is_shuffled(stimuli.task, perturbation):
-        asked["shuffles"] = 1
+        recorded_options["shuffles"] = 1
     protocol = Protocol(
         tasks=(stimuli.task,),
         perturb=() if perturbation == perturbations.NONE else (perturbation,),
@@ -343,6 +370,6 @@ def measure(
         verbs=predictions.verbs,
         k=checked_ranks(k),
         threshold=checked_threshold(threshold),
-        **asked,
+        **recorded_options,
     )
     return Measures(predictions, stimuli, protocol, folds_for(predictions.model, cased))

@@ -136,17 +136,17 @@ def run(
 
     is_table = isinstance(model, Mapping) or hasattr(model, "columns")
     is_one = isinstance(model, str | Path) or is_table or not isinstance(model, Iterable)
-    models_of_run: list[Any] = [model] if is_one else list(cast("Iterable[Any]", model))
-    for model_id in models_of_run:
+    model_ids: list[Any] = [model] if is_one else list(cast("Iterable[Any]", model))
+    for model_id in model_ids:
         check_type("model", model_id, (str, Path), "a Hub id, a folder, a demo model or several")
-    if len(models_of_run) > 1 and name:
+    if len(model_ids) > 1 and name:
         raise BadInput("name is for one model: run several models without it")
     check_names(run, options)
     rows = taken(DataOptions, options)
     layers = taken(LayerOptions, options).layers
     design = DesignOptions(**taken(FactorOptions, options).stored())
-    how = RunOptions(name=name, on_progress=on_progress, **vars(taken(Running, options)))
-    table = taken(TableOptions, options)
+    run_options = RunOptions(name=name, on_progress=on_progress, **vars(taken(Running, options)))
+    table_options = taken(TableOptions, options)
     load_options = LoadOptions.from_keywords(options)
     protocol = Protocol(
         tasks=rows.tasks, perturb=rows.perturb, shuffles=rows.shuffles, seed=rows.seed,
@@ -159,20 +159,23 @@ def run(
         data = list(data)
     inputs = load_inputs(
         data, protocol, verbs=rows.verbs, allow_duplicates=rows.allow_duplicates, design=design,
-        table=table,
+        table=table_options,
     )  # fmt: skip
-    inputs = _with_saved_rows(inputs, data, how.output)
-    made: list[Run] = []
-    for model_id in models_of_run:
+    inputs = _with_saved_rows(inputs, data, run_options.output)
+    runs: list[Run] = []
+    for model_id in model_ids:
         if layers:
-            made += run_layers(str(model_id), load_options, layers, inputs, how)
-        elif finished := run_model(str(model_id), load_options, inputs, how):
-            made.append(finished)
-    return made[0] if is_one and not layers else Runs(made)
+            runs += run_layers(str(model_id), load_options, layers, inputs, run_options)
+        elif finished_run := run_model(str(model_id), load_options, inputs, run_options):
+            runs.append(finished_run)
+    return runs[0] if is_one and not layers else Runs(runs)
 
 
 def _with_saved_rows(inputs: Inputs, data: Any, output: Path) -> Inputs:
-    """The inputs, of rows in memory with the file below `output` that keeps them."""
+    """Returns the inputs; rows in memory are saved below `output`, and their file is the source.
+
+    A run can be opened later only if its rows are in a file.
+    """
     if isinstance(data, str):
         return inputs
     [(task, rows)] = inputs.stimuli.items()
@@ -218,22 +221,25 @@ def cloze(
     from lmdiag.runs.run_model import RunOptions, run_layers, run_model
 
     check_type("responses", responses, (str, Path, DataFrame), "a file or a DataFrame")
-    given: dict[str, Any] = {**reading}
-    layers = taken(LayerOptions, given).layers
-    recording = taken(Recording, given)
-    table = responses_of(responses, TableOptions.of(given), response)
+    keywords: dict[str, Any] = {**reading}
+    layers = taken(LayerOptions, keywords).layers
+    recording = taken(Recording, keywords)
+    table = responses_of(responses, TableOptions.of(keywords), response)
     source = responses if isinstance(responses, DataFrame) else str(responses)
     inputs = load_inputs(source, Protocol(tasks=()), table=table, responses=True)
     inputs = _with_saved_rows(inputs, source, recording.output)
-    how = RunOptions(on_progress=on_progress, **vars(recording))
+    run_options = RunOptions(on_progress=on_progress, **vars(recording))
     runs: list[Run] = []
     for model in load_in_turn(models, unit="token" if layers else "word"):
-        name, options, asked = model.info.id, model.options, inputs.asked_by(model.options)
+        name = model.info.id
+        options = model.options
+        inputs_of_model = inputs.asked_by(options)
         with model.lock:
             if layers:
-                of_model = name, options, layers, asked, how
-                runs += run_layers(*of_model, loaded=model.model)
-            elif run := run_model(name, options, asked, how, loaded=model.model):
+                runs += run_layers(
+                    name, options, layers, inputs_of_model, run_options, loaded=model.model
+                )
+            elif run := run_model(name, options, inputs_of_model, run_options, loaded=model.model):
                 runs.append(run)
     if not runs:
         raise BadInput("no model is named that is asked: give --model, or models in Python")

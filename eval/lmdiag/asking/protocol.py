@@ -185,17 +185,17 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def layer_numbers(asked: Iterable[str | int], n_layers: int) -> tuple[int, ...]:
+def layer_numbers(layers: Iterable[str | int], n_layers: int) -> tuple[int, ...]:
     """Returns the layers that are asked for, in ascending order, each once.
 
     Args:
-        asked: numbers, from 0 for the input of the first layer; or "all" alone.
+        layers: numbers, from 0 for the input of the first layer; or "all" alone.
         n_layers: number of the last one.
 
     >>> layer_numbers(["6", "2"], 12), layer_numbers("all", 3)
     ((2, 6), (0, 1, 2, 3))
     """
-    texts = [asked] if isinstance(asked, str) else [str(layer) for layer in asked]
+    texts = [layers] if isinstance(layers, str) else [str(layer) for layer in layers]
     if texts == ["all"]:
         return tuple(range(n_layers + 1))
     for text in texts:
@@ -226,20 +226,22 @@ def bos_remark(query: QueryOptions, info: ModelInfo, asks: str) -> str:
             continue
         if is_needed == has_bos:
             return ""
-        why = (
+        problem = (
             f"no {token}, but {family} was trained with one and fails without it: use --bos always"
         )
         if has_bos:
-            why = f"a {token}, but the published training data of {family} have none: compare with "
-            why += "--bos never"
-        return f"model {info.id} reads {why}"
+            problem = (
+                f"a {token}, but the published training data of {family} have none: compare with "
+            )
+            problem += "--bos never"
+        return f"model {info.id} reads {problem}"
     if query.bos == "never" and info.tokenizer_bos:
-        what = f"leaves out the {token} that its tokenizer adds"
+        contradiction = f"leaves out the {token} that its tokenizer adds"
     elif query.bos == "always" and info.tokenizer_bos is False and not is_sentence:
-        what = f"adds a {token} that its tokenizer does not add"
+        contradiction = f"adds a {token} that its tokenizer does not add"
     else:
         return ""
-    return f"model {info.id}: --bos {query.bos} {what}: compare with --bos auto"
+    return f"model {info.id}: --bos {query.bos} {contradiction}: compare with --bos auto"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,21 +96,22 @@ def distinct_questions(
     for setting in settings:
         entropy |= setting.entropy
         rows = setting.stimuli.task, setting.perturbation == "none"
-        for key, targets in _asked(setting, kind, cased):
+        for key, targets in _keys_and_words(setting, kind, cased):
             if key not in words:
                 words[key] = {}
                 parts.setdefault(rows, []).append(key)
             words[key] |= dict.fromkeys(targets)
-    return [
-        [
-            k if isinstance(k, Sentence) else Question(k[0], tuple(words[k]), k[1], entropy)
-            for k in keys
-        ]
-        for keys in parts.values()
-    ]
+
+    def question(key: QuestionKey) -> Question | Sentence:
+        if isinstance(key, Sentence):
+            return key
+        query, number = key
+        return Question(query, tuple(words[key]), number, entropy)
+
+    return [[*map(question, keys)] for keys in parts.values()]
 
 
-def _asked(
+def _keys_and_words(
     setting: Setting, kind: Kind, cased: bool
 ) -> Iterator[tuple[QuestionKey, tuple[str, ...]]]:
     """Yields the key of each question of a setting and what is scored there."""
@@ -150,29 +151,31 @@ def to_predictions(
             setting.choices(cased=cased), answers, columns["id"],
             perturbation=setting.perturbation, run=setting.run,
         )  # fmt: skip
-    by_row = [answers[key] for key in row_keys(setting, kind=kind, cased=cased)]
-    nothing: list[Any] = [None] * len(by_row)
+    answer_of_row = [answers[key] for key in row_keys(setting, kind=kind, cased=cased)]
+    no_values: list[Any] = [None] * len(answer_of_row)
     if setting.stimuli.diagnostic.asks == "sentence":
         return Predictions(
             id=list(columns["id"]),
-            log_prob=[answer.log_prob for answer in by_row],
-            rank=nothing,
-            n_tokens=[answer.n_tokens for answer in by_row],
-            top_words=nothing,
-            top_log_probs=nothing,
-            words=[answer.words for answer in by_row],
-            entropies=[[*answer.entropies] for answer in by_row] if setting.entropy else [],
+            log_prob=[answer.log_prob for answer in answer_of_row],
+            rank=no_values,
+            n_tokens=[answer.n_tokens for answer in answer_of_row],
+            top_words=no_values,
+            top_log_probs=no_values,
+            words=[answer.words for answer in answer_of_row],
+            entropies=[[*answer.entropies] for answer in answer_of_row] if setting.entropy else [],
         )
-    scores = [answer.words[word] for answer, word in zip(by_row, columns["target"], strict=True)]
+    scores = [
+        answer.words[word] for answer, word in zip(answer_of_row, columns["target"], strict=True)
+    ]
     return Predictions(
         id=list(columns["id"]),
         log_prob=[score.log_prob for score in scores],
         rank=[score.rank for score in scores],
         n_tokens=[score.n_tokens for score in scores],
-        top_words=[list(answer.top_words) for answer in by_row],
-        top_log_probs=[list(answer.top_log_probs) for answer in by_row],
+        top_words=[list(answer.top_words) for answer in answer_of_row],
+        top_log_probs=[list(answer.top_log_probs) for answer in answer_of_row],
         perturbation=setting.perturbation,
         run=setting.run,
-        agreement=[answer.agreement for answer in by_row],
-        entropies=[[answer.entropy] for answer in by_row] if setting.entropy else [],
+        agreement=[answer.agreement for answer in answer_of_row],
+        entropies=[[answer.entropy] for answer in answer_of_row] if setting.entropy else [],
     )

@@ -235,7 +235,7 @@ _VALUES = {"elicitation": "choice", "server": "ADDRESS", "tokenizer": "ID"}
 
 def refusal(case: Case) -> str:
     """Returns a line about the first option that is refused, with the remedy; "" for none."""
-    for rule, option in _hits("refused", case):
+    for rule, option in _rules_that_hold("refused", case):
         needed = f"{flag(rule.without)} {_VALUES.get(rule.without, '')}".rstrip()
         remedy = f"give {needed}, too" if rule.without else f"leave {flag(option)} out"
         return f"{flag(option)} cannot be used {rule.place(case.kind)}: {rule.why}; {remedy}"
@@ -258,9 +258,11 @@ def effective(query: _Options, info: ModelInfo, asks: str) -> tuple[_Options, li
         counts_words=info.counts_words,
     )  # fmt: skip
     lines: dict[str, str] = {}
-    for rule, option in _hits("left out", case):
-        named = f"{flag(option)} {getattr(query, option)} has no effect {rule.place(case.kind)}"
-        lines.setdefault(option, f"{named}: {rule.why}; it is left out")
+    for rule, option in _rules_that_hold("left out", case):
+        effect_text = (
+            f"{flag(option)} {getattr(query, option)} has no effect {rule.place(case.kind)}"
+        )
+        lines.setdefault(option, f"{effect_text}: {rule.why}; it is left out")
     defaults = {option: getattr(QueryOptions(), option) for option in lines}
     return replace(query, **defaults), [*lines.values()]
 
@@ -286,7 +288,7 @@ def needed_by(option: str) -> list[str]:
     return [rule.without for rule in RULES if option in rule.options and rule.without]
 
 
-def _hits(outcome: _Outcome, case: Case) -> Iterator[tuple[Rule, str]]:
+def _rules_that_hold(outcome: _Outcome, case: Case) -> Iterator[tuple[Rule, str]]:
     """Yields the rules of an outcome that hold, and the options that are given of each."""
     for rule in RULES:
         if rule.outcome == outcome and rule.holds(case):

@@ -50,4 +50,6 @@ def trained_model(model_id: str, revision: str | None) -> str:
 
 
 def _search(name: str) -> re.Match[str] | None:
-    return next((match for pattern in _STEPS if (match := pattern.search(name))), None)
+    """Returns the first match of the patterns that name a training step."""
+    matches = (pattern.search(name) for pattern in _STEPS)
+    return next(filter(None, matches), None)

@@ -89,10 +89,10 @@ SECTIONS = {
 }  # fmt: skip
 """Groups of options in the help, in their order -> what is typed after `--help` to see one."""
 
-_KEPT = "the answers of models are kept in --output; run the same command again to continue"
+_ANSWERS_KEPT = "the answers of models are kept in --output; run the same command again to continue"
 _STOPPED = {
-    "fit": _KEPT,
-    "cloze": _KEPT,
+    "fit": _ANSWERS_KEPT,
+    "cloze": _ANSWERS_KEPT,
     "publish": "files sent so far stay on the Hub; run the same command again to send the rest",
     "submit": "pull requests opened so far stay on the Hub; run the command again for the rest",
     "leaderboard": "finished runs and answers saved so far are kept; run the same command again to "
@@ -112,6 +112,9 @@ TERMINATED = 128 + signal.SIGTERM
 """Exit codes, see above."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+_SECONDS_LATER = 0.2
+"""When a signal is sent again whose exception was lost."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PROTECTED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
@@ -182,7 +185,7 @@ def _send_again(lost: sys.UnraisableHookArgs) -> None:
         # on Windows, os.kill would end the process without its exception
         is_windows = sys.platform == "win32"
         send = signal.raise_signal if is_windows else partial(os.kill, os.getpid())
-        later = threading.Timer(0.2, send, (number,))
+        later = threading.Timer(_SECONDS_LATER, send, (number,))
         # Timer.start would wait here for the thread: on a busy machine until the signal comes
         _thread.start_new_thread(later.run, ())
     else:
@@ -190,6 +193,7 @@ def _send_again(lost: sys.UnraisableHookArgs) -> None:
 
 
 def _exit_code(error: KeyboardInterrupt) -> int:
+    """Returns the exit code of an interruption: by Ctrl-C, or by SIGTERM."""
     return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
 
 
@@ -197,8 +201,8 @@ _OF_ONE_FILE = ("check", "run", "multiverse", "surprisal", "fit", "score")
 """Commands whose first argument is a file, and whose others are options."""
 
 
-def _place(error: MissingArgumentError) -> str:
-    """What the help calls the first argument, if it is the one that is missing."""
+def _first_argument(error: MissingArgumentError) -> str:
+    """Returns what the help calls the first argument, if it is missing; "" for an option."""
     argument = error.argument
     return argument.names[0].lstrip("-").upper() if argument and argument.index is not None else ""
 
@@ -303,7 +307,9 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArgument
         help="Psycholinguistic diagnostics for masked, causal and encoder-decoder language models.",
         help_format="markdown",
         # Lists take all values that follow; flags have no --no-FLAG.
-        default_parameter=Parameter(consume_multiple=(1, None), negative=(), show_default=_shown),
+        default_parameter=Parameter(
+            consume_multiple=(1, None), negative=(), show_default=_default_text
+        ),
     )
     for name, (module, summary) in COMMANDS.items():
         target = f"lmdiag.cli.{module}:{name}_command"
@@ -320,7 +326,7 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArgument
     return function, arguments
 
 
-def _shown(default: Any) -> str | None:
+def _default_text(default: Any) -> str | None:
     """Returns the text of a default value in the help; None to show none."""
     if isinstance(default, tuple):
         default = " ".join(map(str, default))
@@ -377,7 +383,7 @@ def end(error: BaseException, command: str, state: str) -> int:
                 message = f"one argument too many: {extra}; give one file, before the options."
             if command == "score":
                 message = f"one argument too many: {extra}; give the table of items by --data."
-        elif isinstance(error, MissingArgumentError) and (place := _place(error)):
+        elif isinstance(error, MissingArgumentError) and (place := _first_argument(error)):
             message = f"{place} is missing: write it before the options, lmdiag {command} {place}."
         elif isinstance(error, UnknownOptionError):
             option = (error.token.keyword or error.token.value).partition("=")[0]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_origin, get_type_hints
 
 from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
@@ -85,6 +85,7 @@ def _whole(kind: Any, tokens: Sequence[Token], least: int | None = 1) -> Any:
 
 
 def _batch_size(kind: Any, tokens: Sequence[Token]) -> int | None:
+    """Reads a whole number from 1 up; None for "auto"."""
     return None if tokens[0].value == "auto" else _whole(kind, tokens)
 
 
@@ -268,6 +269,14 @@ class SentenceScoring(options.LayerOptions, ScoringOptions):
     """What a probability of whole sentences is about, after several layers."""
 
 
+class RequestedModel(NamedTuple):
+    """A model that a command runs: its id, its revision, and what it is called."""
+
+    id: str
+    revision: str | None
+    name: str | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Models:
     """The options that name models."""
@@ -282,8 +291,15 @@ class Models:
     name: tuple[str, ...] = ()
     """name of each model in folders and tables (default: its id or folder)"""
 
-    def requested(self, output: Path, data: str) -> list[tuple[str, str | None, str | None]]:
-        """Returns id, revision and name of every run; `output` is the folder of all of them."""
+    def requested(self, output: Path, data: str) -> list[RequestedModel]:
+        """Returns the model of every run.
+
+        `BadInput` if two of them would have one folder, or none is named.
+
+        Args:
+            output: the folder of all runs.
+            data: the data set, which may be meant as a model.
+        """
         from lmdiag.results import model_slug
 
         if not self.model:
@@ -310,7 +326,7 @@ class Models:
                         f"the results of {other} and {model} would share the folder "
                         f"{output / slug}: give each model a name of its own with --name"
                     )
-                requested.append((model, revision, name))
+                requested.append(RequestedModel(model, revision, name))
         return requested
 
 
@@ -450,8 +466,8 @@ def loaded_models(
     models: Sequence[str], revision: str | None, **options: Any
 ) -> Iterator[LanguageModel]:
     """Yields the models that are named, each loaded when its turn comes; see `named_models`."""
-    for model, own in named_models(models, [revision] if revision else []):
-        yield lmdiag.load_model(model, revision=own or revision, **options)
+    for model, own_revision in named_models(models, [revision] if revision else []):
+        yield lmdiag.load_model(model, revision=own_revision or revision, **options)
 
 
 def runs_in(paths: Sequence[Path], data: str | None) -> list[Run]:
@@ -466,9 +482,9 @@ def finished_runs(paths: Sequence[Path]) -> list[Path]:
     from lmdiag.results import HOW_TO_CONTINUE, failures, run_folders, unfinished_runs
 
     folders = run_folders(paths)
-    begun = [path for path in unfinished_runs(paths) if path not in folders]
-    if begun and {*folders} - {*paths}:
-        names = first_few([*map(str, begun)])
+    unfinished = [path for path in unfinished_runs(paths) if path not in folders]
+    if unfinished and {*folders} - {*paths}:
+        names = first_few([*map(str, unfinished)])
         say(f"lmdiag: left out, not finished: {names}; {HOW_TO_CONTINUE}")
     for line in failures(paths):
         say(f"lmdiag: left out, failed: {line}")

@@ -67,7 +67,9 @@ def template_command(
         raise BadInput(f"--items is for --design or --regions, up to {_MOST_ITEMS}")
     if cloze and is_design:
         raise BadInput("--cloze is for responses: leave --design and --regions out")
-    kind = "cloze" if cloze else "design" if is_design else "rows"
+    kind = "design" if is_design else "rows"
+    if cloze:
+        kind = "cloze"
     path = reading.resource_path("cards", f"starter.{kind}.jsonl")
     rows = [row for _, row in reading.read_json_lines(path)]
     if is_design:

@@ -161,12 +161,12 @@ def _say_designs(inputs: Inputs, *, quiet: bool) -> None:
     for task, rows in inputs.stimuli.items():
         for note in rows.notes:
             say(f"lmdiag: {task}: {note}")
-    for task, found in inputs.designs().items():
+    for task, design in inputs.designs().items():
         if not quiet:
-            for row in found.rows:
+            for row in design.rows:
                 say(f"lmdiag: {task}: reads {row}")
-            say(f"lmdiag: {task}: {found.summary()}")
-        for warning in found.warnings:
+            say(f"lmdiag: {task}: {design.summary()}")
+        for warning in design.warnings:
             say(f"lmdiag: warning: {task}: {warning}")
 
 
@@ -230,9 +230,9 @@ def _compare(runs: Sequence[Run], output: Path, across: Sequence[str], *, as_jso
         print_output(brief_output(report), is_undivided=True)
     pages = _pages(runs, output, across)
     try:
-        for page, of_page in pages.items():
-            of_all = len(of_page) == len(runs)
-            _write_page(page, report if of_all else Report(of_page, across=across))
+        for page, runs_of_page in pages.items():
+            has_all_runs = len(runs_of_page) == len(runs)
+            _write_page(page, report if has_all_runs else Report(runs_of_page, across=across))
     except BadInput as error:  # an option that has no effect on one of them: they differ in it
         say(f"lmdiag: no comparison was written: {error}")
         return
@@ -258,15 +258,15 @@ def _pages(runs: Sequence[Run], output: Path, across: Sequence[str]) -> dict[Pat
     from lmdiag.report import labels
     from lmdiag.results import model_slug
 
-    of_models: dict[Path, list[Run]] = {}
+    runs_of_model: dict[Path, list[Run]] = {}
     for run in runs if across else ():
-        of_models.setdefault(run.path.parent, []).append(run)
+        runs_of_model.setdefault(run.path.parent, []).append(run)
     pages = {
-        folder / f"layers-{of_model[-1].path.name}.html": of_model
-        for folder, of_model in of_models.items()
-        if len(of_model) > 1
+        folder / f"layers-{layer_runs[-1].path.name}.html": layer_runs
+        for folder, layer_runs in runs_of_model.items()
+        if len(layer_runs) > 1
     }
-    if len(of_models) == 1:
+    if len(runs_of_model) == 1:
         return pages
     name = runs[0].path.name
     if labels.order_of([run.results for run in runs]):
@@ -304,7 +304,14 @@ class Knobs:
     """with chat, the user's turn before it (default: Complete the sentence.)"""
 
     def values(self, asks: Asks) -> dict[str, list[dict[str, Any]]]:
-        """Returns knob -> the fields of `LoadOptions` for each of its values, the default first."""
+        """Returns knob -> the fields of `LoadOptions` for each of its values, the default first.
+
+        `BadInput` for a knob that does not apply to the rows, and for a text or layer of a knob
+        that does not vary.
+
+        Args:
+            asks: what the rows ask, "word" or "sentence".
+        """
         knobs = applicable(asks)
         for name in self.knobs:
             if name not in KNOBS:
@@ -317,36 +324,33 @@ class Knobs:
                 )
         values = {}
         for name, knob in KNOBS.items():
-            given = self._texts(knob) if knob.is_text else [{knob.name: x} for x in self.layers]
-            choices = [{knob.name: value} for value in knob.values] or [
-                {knob.name: knob.default},
-                *given,
-            ]
-            if not knob.values and given:
-                if name not in knobs:
-                    raise BadInput(refusal(Case(given=given[0].keys(), asks=asks)))
-                option = f"--{name if knob.name in given[0] else knob.template}"
-                option += "s" * (not knob.is_text)
-                if name not in self.knobs:
-                    raise BadInput(
-                        f"{option} varies {name}: leave it out, or add {name} to --knobs"
-                    )
-            values[name] = choices
+            if knob.values:  # its type has all of them
+                values[name] = [{knob.name: value} for value in knob.values]
+                continue
+            further = self._texts(knob) if knob.is_text else [{knob.name: x} for x in self.layers]
+            if further and name not in knobs:
+                raise BadInput(refusal(Case(given=further[0].keys(), asks=asks)))
+            if further and name not in self.knobs:
+                option = f"--{name}" if knob.is_text else f"--{name}s"
+                if knob.name not in further[0]:
+                    option = f"--{knob.template}"
+                raise BadInput(f"{option} varies {name}: leave it out, or add {name} to --knobs")
+            values[name] = [{knob.name: knob.default}, *further]
         return {name: values[name] for name in self.knobs}
 
     def _texts(self, knob: Knob) -> list[dict[str, Any]]:
         """Returns the fields for each text of a knob, the model's template last."""
         texts = dict.fromkeys(map(options.text_or_file, getattr(self, knob.name, ())))
-        given: list[dict[str, Any]] = [{knob.name: text} for text in texts]
+        choices: list[dict[str, Any]] = [{knob.name: text} for text in texts]
         if knob.template:
             fields: dict[str, Any] = {"chat": self.chat, "instruction": self.instruction}
             LoadOptions(**fields)
-            given += [fields] if self.chat else []
-        values_of = {knob.name: knob.values for knob in KNOBS.values()}
-        needed = {name: values_of[name][-1] for name in needed_by(knob.name)}
-        for fields in given:
-            LoadOptions(**needed | fields)
-        return given
+            choices += [fields] if self.chat else []
+        values_of_field = {knob.name: knob.values for knob in KNOBS.values()}
+        needed_options = {name: values_of_field[name][-1] for name in needed_by(knob.name)}
+        for fields in choices:
+            LoadOptions(**needed_options | fields)
+        return choices
 
 
 def multiverse_command(
@@ -373,8 +377,12 @@ def multiverse_command(
             values = knobs.values(inputs.asks)
         members = []
         for model, revision, name in requested:
-            of_model = replace(load_options, revision=revision), inputs, values
-            members.append(run_members(model, *of_model, running.for_model(name), processes))
+            model_options = replace(load_options, revision=revision)
+            members.append(
+                run_members(
+                    model, model_options, inputs, values, running.for_model(name), processes
+                )
+            )
         if processes.first:
             _finish_multiverse(members, running, showing)
 

@@ -85,8 +85,8 @@ def score_command(
             say(f"lmdiag: not computed: {line}")
     from lmdiag.report.run_report import measures_output
 
-    found = results.of_setting(rows, setting, measured)
-    showing.show(measures_output(found, rule=rule))
+    setting_results = results.of_setting(rows, setting, measured)
+    showing.show(measures_output(setting_results, rule=rule))
 
 
 def _shuffles(run: Run, path: Path, task: str, setting: str) -> list[Predictions]:
@@ -148,18 +148,18 @@ def compare_command(
     showing.check()
     from lmdiag.studies.comparison import not_compared
 
-    loaded = options.runs_in(runs, data)
-    if len(loaded) == 1:
+    loaded_runs = options.runs_in(runs, data)
+    if len(loaded_runs) == 1:
         where = " ".join(map(str, runs))
         raise BadInput(f"{where} is one run: name another one, lmdiag compare BASE NEW")
-    compared = lmdiag.compare(
-        *loaded, across=across, tasks=tasks, measures=measures, **vars(seeded)
+    comparisons = lmdiag.compare(
+        *loaded_runs, across=across, tasks=tasks, measures=measures, **vars(seeded)
     )
-    for line in not_compared(loaded):
+    for line in not_compared(loaded_runs):
         say(f"lmdiag: not compared: {line}")
-    losses = None if fail_on_loss is None else compared.losses(*fail_on_loss)
-    compared.points = fail_on_loss[0] if fail_on_loss else None
-    showing.show(compared)
+    losses = None if fail_on_loss is None else comparisons.losses(*fail_on_loss)
+    comparisons.points = fail_on_loss[0] if fail_on_loss else None
+    showing.show(comparisons)
     for line in losses or ():
         say(f"lmdiag: loss: {line}")
     return LOSS if losses else 0
@@ -208,8 +208,10 @@ def report_command(
     else:
         paths = options.finished_runs(runs)
         page = (paths[0] if len(paths) == 1 else Path()) / REPORT
-        read = _runs_of_report(paths, data, showing.formats, bool(design.stored()), bool(items))
-        result = Report(read, design, across, tasks, measures, items)
+        loaded_runs = _runs_of_report(
+            paths, data, showing.formats, bool(design.stored()), bool(items)
+        )
+        result = Report(loaded_runs, design, across, tasks, measures, items)
     if not showing.out and not showing.printed:
         showing = replace(showing, out=(page,))
     showing.show(result, prints=showing.printed is not None)
@@ -293,7 +295,7 @@ def analyse_command(
         *tables,
         *options.runs_in([path for path in runs if path not in tables], data),
     ]
-    analysed = lmdiag.analyse(
+    analysis = lmdiag.analyse(
         sources, task=task, response=response, formula=formula, **design.given(), **table.stored()
     )
-    showing.show(analysed)
+    showing.show(analysis)

@@ -78,13 +78,13 @@ def surprisal_command(
 
     for path in out:
         options.check_new_file(path, WRITTEN_SUFFIXES, overwrite=overwrite)
-    further: Any = [name for name in columns if "=" not in name]
-    if unknown := {*further} - {*_COMPUTED}:
+    computed_columns: Any = [name for name in columns if "=" not in name]
+    if unknown := {*computed_columns} - {*_COMPUTED}:
         choice = ", ".join(_COMPUTED)
         raise BadInput(f"--columns {min(unknown)}: choose from {choice}, or write NAME=COLUMN")
-    given = tuple(name for name in columns if "=" in name)
-    named = _texts(file, TableOptions(**vars(table) | {"columns": given}), sentence)
-    for note in named.notes:
+    column_options = tuple(name for name in columns if "=" in name)
+    named_texts = _texts(file, TableOptions(**vars(table) | {"columns": column_options}), sentence)
+    for note in named_texts.notes:
         say(f"lmdiag: {note}")
     if "log_frequency" in columns:
         log_frequencies(["a"], language)  # a missing package is said before a model is loaded
@@ -92,19 +92,19 @@ def surprisal_command(
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
-        several = options.named_models(model)
+        all_models = options.named_models(model)
         models = reading.loaded(model, entropy=entropy)
-        for (name, _), loaded in zip(several, models, strict=True):
+        for (name, _), loaded in zip(all_models, models, strict=True):
             words = loaded.surprisals(
-                named.texts,
-                columns=further,
+                named_texts.texts,
+                columns=computed_columns,
                 language=language,
-                cuts=named.cuts,
+                cuts=named_texts.cuts,
                 layers=reading.scoring.layers,
                 **vars(batching),
             )
-            words = named.of_table(words)
-            if len(several) > 1:
+            words = named_texts.of_table(words)
+            if len(all_models) > 1:
                 words.insert(0, "model", name)
             tables.append(words)
     words = concat(tables, ignore_index=True)
@@ -129,9 +129,9 @@ def _texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
     )
     if is_table:
         return read_texts(path, options, sentence)
-    if given := options.stored() | ({"sentence": sentence} if sentence else {}):
+    if table_options := options.stored() | ({"sentence": sentence} if sentence else {}):
         name = "standard input" if file == "-" else file
-        option = next(iter(given))
+        option, *_ = table_options
         raise BadInput(f"--{option} is for tables, and {name} is a text: leave it out")
     if file == "-":
         file = "standard input"

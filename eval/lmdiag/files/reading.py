@@ -211,8 +211,10 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 value = parse_json(line, where)
                 if not isinstance(value, dict):
                     raise BadInput(f"{where}: expected one JSON object per line")
-                if line.count(b'":') > len(value) and (key := _repeated_key(line)):
-                    raise BadInput(f"{where}: the key {key!r:.60} is there twice: rename one")
+                # a line with as many keys as its object repeats none; to search it takes long
+                repeated = _repeated_key(line) if line.count(b'":') > len(value) else ""
+                if repeated:
+                    raise BadInput(f"{where}: the key {repeated!r:.60} is there twice: rename one")
                 yield where, value
 
 

@@ -50,6 +50,9 @@ def write_user_file(path: Path, data: bytes) -> None:
     write_atomically(real_path(path), data)
 
 
+_DAY = 86_400  # seconds
+
+
 def clear_drafts(folder: Path) -> None:
     """Removes the temporary files that killed processes left in a folder.
 
@@ -60,8 +63,10 @@ def clear_drafts(folder: Path) -> None:
     for path in folder.glob(".*.draft-" + "[0-9a-f]" * 32):
         host, process = path.name[-32:-24], int(path.name[-24:-16], 16)
         with suppress(OSError):
-            is_old = time.time() - path.stat().st_mtime > 86_400
-            if is_old if host != _host() else not pid_exists(process):
+            is_left = time.time() - path.stat().st_mtime > _DAY
+            if host == _host():
+                is_left = not pid_exists(process)
+            if is_left:
                 path.unlink()
 
 

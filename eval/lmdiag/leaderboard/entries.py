@@ -97,12 +97,15 @@ class RankedEntry(Entry):
     def differing(self) -> dict[str, float]:
         """Column -> the claimed value, where it differs from the computed one beyond rounding."""
         flips = _MAY_FLIP["bfloat16" if self.model.quantization else self.model.dtype]
-        return {
-            key: value
-            for key, value in self.claimed.items()
-            if (figure := self.figures.get(key)) is None
-            or abs(value - (figure.value or 0.0)) > flips / (figure.n or 1) + 1e-9
-        }
+        differing = {}
+        for key, value in self.claimed.items():
+            figure = self.figures.get(key)
+            if (
+                figure is None
+                or abs(value - (figure.value or 0.0)) > flips / (figure.n or 1) + 1e-9
+            ):
+                differing[key] = value
+        return differing
 
 
 def merged(rows: Iterable[RankedEntry]) -> list[RankedEntry]:

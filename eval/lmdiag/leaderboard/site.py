@@ -107,7 +107,8 @@ def _page(rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, da
     titles = {key.task: diagnostics.get(key.task).short_title for key in columns()}
     groups: dict[str, list[dict[str, Any]]] = {}
     for key, column in columns().items():
-        if figures := [x for row in rows if (x := row.figures.get(task_id(key)))]:
+        figures = [*filter(None, (row.figures.get(task_id(key)) for row in rows))]
+        if figures:
             chances = {figure.chance for figure in figures} - {None}
             chance = chances.pop() if len(chances) == 1 else None
             facts = {"task": key.task, "n": max(x.n or 0 for x in figures), "chance": chance}
@@ -115,14 +116,14 @@ def _page(rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, da
             groups.setdefault(key.task, []).append(asdict(column) | facts)
     overview = [x for columns in groups.values() for x in columns if x["is_overview"]]
     names = {task_id(key): f"{titles[key.task]}, {x.label}" for key, x in columns().items()}
-    compared = _compared(rows)
+    comparisons = _comparison_results(rows)
     return environment().get_template("leaderboard.html.j2").render(
         **frame("leaderboard"),
         groups=groups,
         titles=titles,
         names=names,
         rows=rows,
-        comparisons=json.dumps(compared, separators=(",", ":")),
+        comparisons=json.dumps(comparisons, separators=(",", ":")),
         pictures=[(names[column["task_id"]], _chart(column, rows)) for column in overview],
         others=others,
         data=data,
@@ -132,7 +133,7 @@ def _page(rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, da
     )  # fmt: skip
 
 
-def _compared(rows: Sequence[RankedEntry]) -> dict[str, Any]:
+def _comparison_results(rows: Sequence[RankedEntry]) -> dict[str, Any]:
     """Returns the distinct results of comparing every two rows, and where each of them belongs.
 
     A result is difference, ends of the interval and p, six digits each, None where undefined.
@@ -175,7 +176,7 @@ def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
     # names of the larger models stand left of their points, inside of the chart
     sizes = np.log10(data["at"])
     data["is_large"] = sizes > (sizes.min() + sizes.max()) / 2
-    data["name"] = _apart(data, sizes)
+    data["name"] = _names_without_overlap(data, sizes)
     encoding = {"x": x, "y": field("value", "numbers"), "text": field("name", "names")}
     names = []
     for halo in _HALO, {}:
@@ -201,7 +202,7 @@ def _ticks(smallest: int, largest: int) -> list[int]:
     return ticks or [int(smallest), int(largest)]
 
 
-def _apart(data: DataFrame, sizes: Series) -> list[str]:
+def _names_without_overlap(data: DataFrame, sizes: Series) -> list[str]:
     """The names of points from the highest on.
 
     Those that would overlap another name, or another point, are left out.

@@ -22,22 +22,26 @@ def accuracy(trials: Trials, k: Sequence[int]) -> list[Scores]:
     """
     if not trials.has("top_words"):
         return []
-    where = with_expected(trials.rows)
+    row_positions = with_expected(trials.rows)
     lists = trials.predictions["top_words"]
-    ranks = np.full(len(where), np.nan)  # place, from 1, of the first expected word
-    for place, i in enumerate(where):
+    ranks = np.full(len(row_positions), np.nan)  # place, from 1, of the first expected word
+    for place, i in enumerate(row_positions):
         if lists[i] is not None:
-            wanted = {fold_word(word, trials.folds) for word in trials.rows["expected"][i]}
-            listed = (fold_word(word, trials.folds) for word in lists[i])
-            matches = (rank for rank, word in enumerate(listed, start=1) if word in wanted)
+            expected_words = {fold_word(word, trials.folds) for word in trials.rows["expected"][i]}
+            list_words = (fold_word(word, trials.folds) for word in lists[i])
+            matches = (
+                rank for rank, word in enumerate(list_words, start=1) if word in expected_words
+            )
             ranks[place] = next(matches, np.inf)
     levels = {**trials.levels, **trials.accuracy_levels}
-    by = {name: [labels[i] for i in where] for name, labels in levels.items()}
+    labels_of_rows = {name: [labels[i] for i in row_positions] for name, labels in levels.items()}
     hits = {rank: np.where(np.isnan(ranks), np.nan, ranks <= rank) for rank in k}
     return [
-        build(f"accuracy@{rank}", trials.ids[where], hits[rank], "proportion", by)
+        build(
+            f"accuracy@{rank}", trials.ids[row_positions], hits[rank], "proportion", labels_of_rows
+        )
         for rank in k
-        if rank <= _shortest(lists, where)
+        if rank <= _shortest(lists, row_positions)
     ]
 
 
@@ -66,10 +70,7 @@ def determiner_match(trials: Trials, k: Sequence[int]) -> list[Scores]:
             row_of.setdefault(context, i)
     where = [*row_of.values()]
     fitting = [
-        [
-            word[:1].isalpha() and (word[0].lower() in "aeiou") == context.lower().endswith("n")
-            for word in lists[i] or ()
-        ]
+        [_fits_determiner(word, context) for word in lists[i] or ()]
         for context, i in row_of.items()
     ]
     by = {"polarity": [rows["polarity"][i] for i in where]}
@@ -82,5 +83,16 @@ def determiner_match(trials: Trials, k: Sequence[int]) -> list[Scores]:
     return scores
 
 
-def _shortest(lists: Sequence[Sequence[str] | None], where: Sequence[int]) -> int:
-    return min((len(words) for i in where if (words := lists[i]) is not None), default=0)
+def _fits_determiner(word: str, context: str) -> bool:
+    """Whether a word fits the "a" or "an" at the end of a context, by its first letter."""
+    begins_with_vowel = word[:1].lower() in [*"aeiou"]
+    return word[:1].isalpha() and begins_with_vowel == context.lower().endswith("n")
+
+
+def _shortest(lists: Sequence[Sequence[str] | None], rows: Sequence[int]) -> int:
+    """Returns the length of the shortest list of top words of some rows; 0 without any list.
+
+    A longer k would count what the shorter lists do not tell.
+    """
+    lengths = [len(words) for words in (lists[row] for row in rows) if words is not None]
+    return min(lengths, default=0)

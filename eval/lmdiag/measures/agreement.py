@@ -55,12 +55,17 @@ def tse(trials: Trials) -> list[Scores]:
     if not trials.has("log_prob") or not trials.has("n_tokens"):
         return []
     contrasts = trials.contrasts
-    several = floats(trials.predictions["n_tokens"]) != 1
-    bad = np.bincount(contrasts.bad_of, several[contrasts.bad], minlength=len(contrasts.ids)) > 0
+    is_several_tokens = floats(trials.predictions["n_tokens"]) != 1
+    has_bad_of_several = (
+        np.bincount(
+            contrasts.bad_of, is_several_tokens[contrasts.bad], minlength=len(contrasts.ids)
+        )
+        > 0
+    )
     tied = contrasts.are_tied(trials.log_prob)
     verdict = higher(*contrasts.pairs(trials.log_prob))
     verdict = np.where(tied & ~np.isnan(verdict), 0.0, verdict)
-    values = np.where(bad | several[contrasts.good], np.nan, verdict)
+    values = np.where(has_bad_of_several | is_several_tokens[contrasts.good], np.nan, verdict)
     scores = contrasts.build("tse", values, with_chance=True, tied=tied)
     # a pair with a verb of several tokens is outside the measure by definition, not left out of it
     return [replace(scores, left_out=())]
@@ -88,21 +93,26 @@ def agreement(trials: Trials) -> list[Scores]:
     """
     if not trials.has("agreement"):
         return []
-    undefined = (None,) * len(AGREEMENT_LAYOUT)
-    rows = [row or undefined for row in trials.predictions["agreement"]]
+    no_values = (None,) * len(AGREEMENT_LAYOUT)
+    rows = [row or no_values for row in trials.predictions["agreement"]]
     columns = dict(zip(AGREEMENT_LAYOUT, np.array(rows, dtype=np.float64).T, strict=True))
     texts = [trials.rows["context"]] + ([] if trials.left_only else [trials.rows["right_context"]])
-    numbers: dict[tuple[str, ...], int] = {}  # of the distinct contexts
-    contexts = np.array([numbers.setdefault(x, len(numbers)) for x in zip(*texts, strict=True)])
+    number_of_context: dict[tuple[str, ...], int] = {}  # of the distinct contexts
+    context_of_row = np.array(
+        [number_of_context.setdefault(x, len(number_of_context)) for x in zip(*texts, strict=True)]
+    )
+    # rows of one context have the same values: the first good one stands for all
     good = np.flatnonzero(trials.rows["good"])
-    first_rows = _first_of_each(contexts, good)
+    first_rows = _first_of_each(context_of_row, good)
     items = trials.ids[first_rows]
-    item_of = np.full(len(numbers), -1)
-    item_of[contexts[first_rows]] = np.arange(len(items))
+    item_of = np.full(len(number_of_context), -1)
+    item_of[context_of_row[first_rows]] = np.arange(len(items))
     levels = {
         by: {
-            level: item_of[contexts[_first_of_each(contexts, np.intersect1d(rows_of, good))]]
-            for level, rows_of in positions(labels).items()
+            level: item_of[
+                context_of_row[_first_of_each(context_of_row, np.intersect1d(level_rows, good))]
+            ]
+            for level, level_rows in positions(labels).items()
         }
         for by, labels in trials.levels.items()
     }
@@ -111,7 +121,7 @@ def agreement(trials: Trials) -> list[Scores]:
         values = column[first_rows]
         is_defined = ~np.isnan(values)
         position = np.cumsum(is_defined) - 1  # of a defined item among those
-        kept = {
+        levels_of_defined = {
             by: {
                 level: position[where[is_defined[where]]]
                 for level, where in positions.items()
@@ -122,8 +132,8 @@ def agreement(trials: Trials) -> list[Scores]:
         chance = np.full(len(items), 0.5) if name.startswith(("ew", "mw")) else None
         scores = Scores(name, items, values, statistic, chance=chance).take(is_defined)
         left_out = tuple(items[~is_defined])
-        kept = {by: positions for by, positions in kept.items() if positions}
-        return replace(scores, levels=kept, left_out=left_out)
+        levels_of_defined = {by: found for by, found in levels_of_defined.items() if found}
+        return replace(scores, levels=levels_of_defined, left_out=left_out)
 
     scores = [mean(name, columns[name]) for name in ("ew", "mw")]
     for cutoff in CUTOFFS:

@@ -33,6 +33,16 @@ _LENGTHS = (
 )
 
 
+_MASS_ROUNDING = 1e-4
+"""Sums of probabilities exceed 1 by rounding, in float32."""
+
+_SHARE_TIE = 1e-12
+"""Shares of responses that differ by less are equal."""
+
+_FEWEST_WORDS = 3
+"""Words of an item that a correlation over its words needs."""
+
+
 class ItemWords(NamedTuple):
     """The words of an item, and the model's list of words there.
 
@@ -62,25 +72,31 @@ def words_of_items(trials: Trials) -> Sequence[ItemWords]:
     shares = floats(trials.rows["cloze"]).tolist()
     folds = response_folds(targets, trials.folds)
     absent = [None] * len(targets)
-    tops = trials.predictions.get("top_words") or absent
+    top_words = trials.predictions.get("top_words") or absent
     top_log_probs = trials.predictions.get("top_log_probs") or absent
     items = []
     for item, where in positions(objects(trials.rows["item"])).items():
         rows = where.tolist()
-        listed = [plain_response(word) for word in tops[rows[0]] or ()]
+        list_words = [plain_response(word) for word in top_words[rows[0]] or ()]
         words = [targets[row] for row in rows]
-        log_probs = [*trials.log_prob[rows], *(top_log_probs[rows[0]] or [math.nan] * len(listed))]
-        numbers = same_words([*words, *listed], log_probs, folds)
+        log_probs = [
+            *trials.log_prob[rows],
+            *(top_log_probs[rows[0]] or [math.nan] * len(list_words)),
+        ]
+        word_numbers = same_words([*words, *list_words], log_probs, folds)
         spellings: dict[int, list[int]] = {}
-        for row, number in zip(rows, numbers, strict=False):
+        for row, number in zip(rows, word_numbers, strict=False):
             spellings.setdefault(number, []).append(row)
-        share_of = {n: math.fsum(shares[row] for row in of) for n, of in spellings.items()}
+        share_of = {
+            number: math.fsum(shares[row] for row in word_rows)
+            for number, word_rows in spellings.items()
+        }
         words_of_item = ItemWords(
             item,
             [*spellings.values()],
             np.array([*share_of.values()]),
-            trials.log_prob[[of[0] for of in spellings.values()]],
-            [share_of.get(number, 0.0) for number in numbers[len(rows) :]],
+            trials.log_prob[[word_rows[0] for word_rows in spellings.values()]],
+            [share_of.get(number, 0.0) for number in word_numbers[len(rows) :]],
         )
         items.append(words_of_item)
     return items
@@ -111,13 +127,13 @@ def same_words(
     n_known = 0
     for word, log_prob in zip(words, log_probs, strict=True):
         folded = fold_word(word, folds)
-        known = firsts.setdefault(without_differences(word), [])
-        matches = (n for n, text, nats in known if text == folded or is_tied(nats, log_prob))
+        word_forms = firsts.setdefault(without_differences(word), [])
+        matches = (n for n, text, nats in word_forms if text == folded or is_tied(nats, log_prob))
         number = next(matches, -1)
         if number < 0:
             number = n_known
             n_known += 1
-            known.append((number, folded, log_prob))
+            word_forms.append((number, folded, log_prob))
         numbers.append(number)
     return numbers
 
@@ -139,6 +155,7 @@ def item_measures(shares: Floats, log_prob: Floats, top_share: float) -> dict[st
     """
     q = shares[shares > 0]
     nats = log_prob[shares > 0]
+    # without all responses, neither their entropy nor their most frequent word is known
     is_complete = abs(q.sum() - 1) <= SHARE_ROUNDING * len(q) + 1e-9
     is_known = is_complete and bool(np.isfinite(nats).all())
     has_top = is_complete and not math.isnan(top_share)
@@ -146,11 +163,11 @@ def item_measures(shares: Floats, log_prob: Floats, top_share: float) -> dict[st
     cross_entropy = float(-(q * nats).sum() / math.log(2)) if is_known else math.nan
     pairs = np.column_stack([log_prob, shares])[~np.isnan(log_prob)]
     return {
-        "mass": min(mass, 1.0) if mass < 1 + 1e-4 else math.nan,
-        "top_agrees": float(top_share >= q.max() - 1e-12) if has_top else math.nan,
+        "mass": min(mass, 1.0) if mass < 1 + _MASS_ROUNDING else math.nan,
+        "top_agrees": float(top_share >= q.max() - _SHARE_TIE) if has_top else math.nan,
         "cross_entropy": cross_entropy,
         "divergence": cross_entropy + float((q * np.log2(q)).sum()),
-        "spearman": stats.point(pairs, "spearman") if len(pairs) >= 3 else math.nan,
+        "spearman": stats.point(pairs, "spearman") if len(pairs) >= _FEWEST_WORDS else math.nan,
     }
 
 
@@ -166,14 +183,16 @@ def _scores(trials: Trials, *names: str) -> list[Scores]:
     if not trials.has("log_prob"):
         return []
     items = words_of_items(trials)
-    values = [
-        item_measures(of.shares, of.log_prob, next(iter(of.top_shares), math.nan)) for of in items
-    ]
-    ids = objects([of.item for of in items])
-    return [
-        build(name, ids, floats([of[name] for of in values]), STATISTICS[name], over="item")
-        for name in names
-    ]
+    values_of_items = []
+    for item in items:
+        top_share = item.top_shares[0] if item.top_shares else math.nan
+        values_of_items.append(item_measures(item.shares, item.log_prob, top_share))
+    ids = objects([item.item for item in items])
+    scores = []
+    for name in names:
+        values = floats([item_values[name] for item_values in values_of_items])
+        scores.append(build(name, ids, values, STATISTICS[name], over="item"))
+    return scores
 
 
 @register(
@@ -206,6 +225,6 @@ def pooled(trials: Trials) -> list[Scores]:
     if not trials.has("log_prob"):
         return []
     items = words_of_items(trials)
-    ids = trials.ids[[spellings[0] for of in items for spellings in of.rows]]
-    values = [np.column_stack([of.log_prob, of.shares]) for of in items]
+    ids = trials.ids[[spellings[0] for item in items for spellings in item.rows]]
+    values = [np.column_stack([item.log_prob, item.shares]) for item in items]
     return [build("spearman_pooled", ids, np.concatenate(values), "spearman")]

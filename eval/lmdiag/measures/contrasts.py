@@ -18,6 +18,9 @@ from lmdiag.measures.scores import (
     positions,
 )
 
+_BOOST = 0.01
+"""Difference of probabilities from which a within-category word counts as boosted."""
+
 
 @register("word", "sensitivity")
 def sensitivity(trials: Trials, threshold: float) -> list[Scores]:
@@ -79,16 +82,18 @@ def within_category_boost(trials: Trials) -> list[Scores]:
 
     Source: the comparison of Federmeier and Kutas (1999) that CPRAG-102 is made for.
     """
-    names = ("within_category", "between_category")
     conditions = trials.rows["condition"]
-    if not trials.has("log_prob") or not {*names} <= {*conditions}:
+    is_there = {"within_category", "between_category"} <= {*conditions}
+    if not trials.has("log_prob") or not is_there:
         return []
     pairs = zip(trials.rows["contrast"], conditions, strict=True)
-    where = {pair: row for row, pair in enumerate(pairs)}
-    p = np.append(np.exp(trials.log_prob), np.nan)  # the last for a row that is missing
-    within, between = (p[[where.get((c, n), -1) for c in trials.contrasts.ids]] for n in names)
-    boosted = higher(within, between, by=0.01)
-    return [trials.contrasts.build("within_category_boost", boosted)]
+    row_of = {pair: row for row, pair in enumerate(pairs)}
+    p = np.append(np.exp(trials.log_prob), np.nan)  # at -1, for a row that is missing
+    contrasts = trials.contrasts.ids
+    within = p[[row_of.get((contrast, "within_category"), -1) for contrast in contrasts]]
+    between = p[[row_of.get((contrast, "between_category"), -1) for contrast in contrasts]]
+    is_boosted = higher(within, between, by=_BOOST)
+    return [trials.contrasts.build("within_category_boost", is_boosted)]
 
 
 @register("choice", "sensitivity", position_bias="position bias", labels_mass="mass on labels")
@@ -109,6 +114,7 @@ def choice_measures(trials: Trials) -> list[Scores]:
     mass = np.full(len(contrasts.ids), np.nan)
     for number, orders in enumerate(_orders(trials)):
         if not np.isnan(orders).any() and not contrasts.is_equal[number]:
+            # the label that the model answers with in each order; tied labels are all answers
             is_answer = orders >= orders.max(axis=1, keepdims=True) - TIE
             bias[number] = np.mean(is_answer[:, 0] / is_answer.sum(axis=1))
             mass[number] = np.exp(orders).sum(axis=1).mean()
@@ -125,7 +131,11 @@ def _orders(trials: Trials) -> Iterator[Floats]:
     labels = trials.predictions["labels"]
     for rows in positions(trials.rows["contrast"]).values():
         size = len(rows)
-        of_rows = [labels[row] or [None] * size for row in sorted(rows, key=lambda row: ids[row])]
+        labels_of_rows = [
+            labels[row] or [None] * size for row in sorted(rows, key=lambda row: ids[row])
+        ]
         # in the order that begins with row i, label j is that of row i + j
-        rotated = [[of_rows[(i + j) % size][j] for j in range(size)] for i in range(size)]
-        yield floats(rotated)  # type: ignore[arg-type]
+        log_probs_in_order = [
+            [labels_of_rows[(i + j) % size][j] for j in range(size)] for i in range(size)
+        ]
+        yield floats(log_probs_in_order)  # type: ignore[arg-type]

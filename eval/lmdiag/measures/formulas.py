@@ -21,7 +21,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-ABSOLUTE, RELATIVE = 1e-3, 1e-5
+ABSOLUTE = 1e-3
+RELATIVE = 1e-5
 """Tolerance of `=`: |left - right| is at most `ABSOLUTE + RELATIVE * |right|`, in bits."""
 
 _LONGEST = 300
@@ -80,15 +81,19 @@ class Formula:
 def parse_formula(text: str) -> Formula:
     """Returns the formula that a text is; raises `FormulaError`, which names the character.
 
+    The text is read token by token and written as a Python expression, in which regions are the
+    variables r0, r1, ...; Python's own parser then gives the tree. Token and expression keep their
+    order, so that an error of the parser can be shown at its character of the text.
+
     >>> parse_formula("(1;%a%) < [(1;%b%) - 0.5]").holds({(1, "a"): 3.0, (1, "b"): 3.6})
     True
     """
-    regions: dict[RegionOf, str] = {}
-    terms: list[str] = []  # of the Python expression, at the places where `starts` begin in `text`
-    starts: list[int] = []
+    variable_of: dict[RegionOf, str] = {}
+    terms: list[str] = []  # tokens of the Python expression
+    token_starts: list[int] = []  # where each token begins in `text`
     end = 0
-    last = len(text.rstrip())
-    while end < last:
+    text_end = len(text.rstrip())
+    while end < text_end:
         if len(terms) == _LONGEST:
             raise FormulaError(f"more than {_LONGEST} parts at character {end + 1}")
         match = _TOKEN.match(text, end)
@@ -100,34 +105,44 @@ def parse_formula(text: str) -> Formula:
         term = match[0].strip()
         if match["region"]:
             number = None if match["index"] == "*" else int(match["index"])
-            term = regions.setdefault(RegionOf(number, match["condition"]), f"r{len(regions)}")
+            term = variable_of.setdefault(
+                RegionOf(number, match["condition"]), f"r{len(variable_of)}"
+            )
         elif match["number"]:
             term = repr(float(term))
             if term == "inf":
                 raise FormulaError(f"the number is too large at character {start + 1}")
         terms.append(_PYTHON.get(term, term))
-        starts.append(start)
+        token_starts.append(start)
     expression = " ".join(terms)
 
-    def place(column: int) -> int:
+    def character_of(column: int) -> int:
         """The character of the text, from 1, that a character of the expression stands for."""
         number = expression[:column].count(" ")
-        return (starts[number] if number < len(starts) else len(text)) + 1
+        return (token_starts[number] if number < len(token_starts) else len(text)) + 1
 
     try:
         tree = ast.parse(expression, mode="eval").body
     except (SyntaxError, MemoryError) as error:
         column = (getattr(error, "offset", None) or 1) - 1
         problem = "expected comparisons such as (6;%a%) < (6;%b%), joined by & and |,"
-        raise FormulaError(f"{problem} at character {place(column)}") from None
-    named = {name: region for region, name in regions.items()}
-    return Formula(text, tuple(regions), _compiled(tree, named, place, truth=True))
+        raise FormulaError(f"{problem} at character {character_of(column)}") from None
+    region_of_variable = {name: region for region, name in variable_of.items()}
+    return Formula(
+        text, tuple(variable_of), _compiled(tree, region_of_variable, character_of, truth=True)
+    )
 
 
 def _compiled(
     node: ast.expr, named: Mapping[str, RegionOf], place: Callable[[int], int], *, truth: bool
 ) -> Callable[[Surprisals], Any]:
-    """Returns the function that computes a node, which must be a comparison or else a number."""
+    """Returns the function that computes a node of the tree from surprisals.
+
+    Args:
+        named: variable -> region.
+        place: character of the expression -> character of the formula, for messages.
+        truth: whether the node must be a comparison, or else a number.
+    """
     value: Callable[[Surprisals], Any]
     match node:
         case ast.List(elts=[inside]):  # square brackets
@@ -155,8 +170,8 @@ def _compiled(
                 "join comparisons by &" if isinstance(node, ast.Compare) else "unexpected part"
             )
             raise FormulaError(f"{problem} at character {place(node.col_offset)}")
-    if is_truth != truth:
-        kinds = "a number", "a comparison"
-        problem = f"expected {kinds[truth]}, not {kinds[is_truth]},"
+    if is_truth != truth:  # so that neither (1;%a%) & (2;%a%) nor 1 + (a < b) is a formula
+        expected, found = ("a comparison", "a number") if truth else ("a number", "a comparison")
+        problem = f"expected {expected}, not {found},"
         raise FormulaError(f"{problem} at character {place(node.col_offset)}")
     return value

@@ -72,25 +72,31 @@ def sentence_parts(
         empty_bits: surprisal of a region without words: 0 in test suites, whose formulas need one.
     """
     spans = words or ()
-    before = dict(zip(spans, entropies or (), strict=False))
+    entropy_before = dict(zip(spans, entropies or (), strict=False))
     if regions is None:
         matches = enumerate(re.finditer(r"\S+", sentence), start=1)
-        places = [(number, "", *match.span()) for number, match in matches]
+        spans_of_parts = [(number, "", *match.span()) for number, match in matches]
     else:
-        places = [(x["number"], x["name"], x["start"], x["end"]) for x in regions]
+        spans_of_parts = [(x["number"], x["name"], x["start"], x["end"]) for x in regions]
     parts = []
-    for number, name, start, end in places:
-        inside = [span for span in spans if start <= span.start < end]
+    for number, name, start, end in spans_of_parts:
+        words_inside = [span for span in spans if start <= span.start < end]
         is_empty = start == end
-        bits = empty_bits if is_empty else part_bits(inside, start, end)
-        state = _state(bits, inside, is_empty=is_empty)
-        n_tokens = sum(span.n_tokens for span in inside)
-        entropy = next((before.get(span) for span in inside if span.n_tokens), None)
+        bits = empty_bits if is_empty else part_bits(words_inside, start, end)
+        state = _state(bits, words_inside, is_empty=is_empty)
+        n_tokens = sum(span.n_tokens for span in words_inside)
+        entropy = next((entropy_before.get(span) for span in words_inside if span.n_tokens), None)
         parts.append(SentencePart(number, name, start, end, bits, n_tokens, entropy, state))
     return parts
 
 
 def _state(bits: float, words: Sequence[WordSpan], *, is_empty: bool) -> PartState:
+    """Returns the state of a part, see `PartState`.
+
+    Args:
+        bits: its surprisal; NaN for none.
+        words: that begin in it.
+    """
     if not math.isnan(bits):
         return "scored"
     if is_empty:
@@ -107,9 +113,9 @@ def part_bits(words: Iterable[WordSpan] | None, start: int, end: int) -> float:
     part without words, one without a token of its own, and one with a word that the tokenizer
     cannot represent.
     """
-    inside = tuple(word for word in words or () if start <= word.start < end)
-    log_prob = SentenceAnswer(inside).log_prob
-    if log_prob is None or all(word.shares_token for word in inside):
+    words_inside = tuple(word for word in words or () if start <= word.start < end)
+    log_prob = SentenceAnswer(words_inside).log_prob
+    if log_prob is None or all(word.shares_token for word in words_inside):
         return math.nan
     return 0.0 - log_prob / math.log(2)
 
@@ -162,20 +168,21 @@ def suite_measures(trials: Trials) -> list[Scores]:
     ids = list[str]()
     predictions = list[str]()
     for (item, conditions), row in zip(items.items(), first_rows, strict=True):
-        of_item = [verdict(text, conditions) for text in rows["formulas"][row]]
-        defined = [value for value in of_item if not math.isnan(value)]
+        item_verdicts = [verdict(text, conditions) for text in rows["formulas"][row]]
+        defined = [value for value in item_verdicts if not math.isnan(value)]
         shares.append(sum(defined) / len(defined) if defined else math.nan)
-        verdicts += of_item
-        numbers = range(1, len(of_item) + 1)
+        verdicts += item_verdicts
+        numbers = range(1, len(item_verdicts) + 1)
         ids += [f"{item}/{number}" for number in numbers]
         predictions += [f"{rows['suite'][row]}/{number}" for number in numbers]
     levels = {name: [labels[row] for row in first_rows] for name, labels in trials.levels.items()}
+    # suites with one prediction have items that are right or wrong
     kind: Statistic = "proportion" if len(verdicts) == len(items) else "share"
-    by = {"prediction": predictions}
+    by_prediction = {"prediction": predictions}
     return [
         build("suite_accuracy", objects([*items]), np.array(shares), kind, levels, over="item"),
         build(
-            "prediction_accuracy", objects(ids), np.array(verdicts), "proportion", by,
+            "prediction_accuracy", objects(ids), np.array(verdicts), "proportion", by_prediction,
             over="prediction",
         ),
     ]  # fmt: skip

@@ -47,8 +47,8 @@ class Measure:
 
     def scores(self, trials: Trials, **options: Any) -> list[Scores]:
         """Returns its scores, of the options with those that the function takes."""
-        taken = _parameters(self.function) & options.keys()
-        return self.function(trials, **{name: options[name] for name in taken})
+        own_options = _parameters(self.function) & options.keys()
+        return self.function(trials, **{name: options[name] for name in own_options})
 
 
 @cache
@@ -81,9 +81,12 @@ def register(
 
     def add(function: Registered) -> Registered:
         diagnostics = (of,) if isinstance(of, str) else of
-        spelled = dict.fromkeys(names, "") | labels
-        how = is_human, one_kind, is_pooled, shown_as
-        REGISTRY.append(Measure(function, spelled, diagnostics, *how))
+        labels_of_names = dict.fromkeys(names, "") | labels
+        measure = Measure(
+            function, labels_of_names, diagnostics, is_human=is_human, one_kind=one_kind,
+            is_pooled=is_pooled, shown_as=shown_as,
+        )  # fmt: skip
+        REGISTRY.append(measure)
         return function
 
     return add

@@ -61,7 +61,7 @@ def critical_surprisal(trials: Trials) -> list[Scores]:
     if not trials.has("words") or not all(map(critical_region, regions)) or not len(regions):
         return []
     pairs = zip(regions, trials.predictions["words"], strict=True)
-    spans = [(critical_region(of_row), words) for of_row, words in pairs]
+    spans = [(critical_region(row_regions), words) for row_regions, words in pairs]
     bits = [part_bits(words, span["start"], span["end"]) for span, words in spans]
     values = np.where(np.isinf(bits), np.nan, bits)
     return [build("critical_surprisal", trials.ids, values, "mean", trials.levels)]
@@ -86,10 +86,10 @@ def slor(trials: Trials) -> list[Scores]:
     sentences = _scored_words(trials)
     words = sorted({word for sentence in sentences for word in sentence})
     try:
-        alone = dict(zip(words, log_frequencies(words, language).tolist(), strict=True))
+        log_frequency_of = dict(zip(words, log_frequencies(words, language).tolist(), strict=True))
     except BadInput:
         return []
-    unigram = np.array([math.fsum(alone[word] for word in words) for words in sentences])
+    unigram = np.array([math.fsum(log_frequency_of[word] for word in words) for words in sentences])
     n_words = np.array([len(words) or math.nan for words in sentences])
     values = (-_bits(trials) - unigram) / n_words
     return [build(f"slor@language={language}", trials.ids, values, "mean", trials.levels)]

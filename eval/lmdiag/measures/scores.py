@@ -29,6 +29,9 @@ _LONGEST_WORD = 40
 _ROUNDING = 1e-4
 """Nats by which two log-probabilities of the same tokens may differ: rounding of float32."""
 
+_THRESHOLD_ROUNDING = 1e-9
+"""A difference of probabilities that exceeds a threshold by less is equal to it."""
+
 TIE = 1e-6
 """Nats by which the highest log-probabilities of a contrast differ where they are tied, at most."""
 
@@ -127,22 +130,31 @@ def build(
     over: str = "id",
     tied: Flags | None = None,
 ) -> Scores:
-    """Returns scores of the items whose value is not NaN; `labels` are levels by break-down."""
+    """Returns scores of the items whose value is not NaN; the others are `left_out`.
+
+    Args:
+        values: one per item, (n,), or (n, 2) for correlations.
+        labels: break-down -> level of each item.
+        chance, over, tied: see `Scores`.
+    """
     defined = np.all(~np.isnan(np.atleast_2d(values.T)), axis=0)
     scores = Scores(name, items, values, statistic, over=over, chance=chance, tied=tied)
-    kept = scores.take(defined)
-    levels = {by: positions(objects(of_items)[defined]) for by, of_items in (labels or {}).items()}
+    defined_scores = scores.take(defined)
+    levels = {
+        by: positions(objects(labels_of_items)[defined])
+        for by, labels_of_items in (labels or {}).items()
+    }
     levels = {by: where for by, where in levels.items() if where}
-    return replace(kept, levels=levels, left_out=tuple(items[~defined]))
+    return replace(defined_scores, levels=levels, left_out=tuple(items[~defined]))
 
 
 def positions(labels: Labels | Items) -> dict[str, NDArray[np.intp]]:
     """Returns level -> positions of its items, in order of first appearance."""
-    found: dict[str, list[int]] = {}
+    positions_of: dict[str, list[int]] = {}
     for position, label in enumerate(labels):
         if label is not None:
-            found.setdefault(label, []).append(position)
-    return {level: np.array(where, dtype=np.intp) for level, where in found.items()}
+            positions_of.setdefault(label, []).append(position)
+    return {level: np.array(where, dtype=np.intp) for level, where in positions_of.items()}
 
 
 def objects(values: Sequence[Any]) -> Items:
@@ -230,11 +242,15 @@ class Trials:
         accents or white space alone and have the same log-probability.
         """
         targets = self.rows.get("target")
-        # first what differs in most contrasts: then perturbed contexts need not be made
+        # targets first, which differ in most contrasts: perturbed contexts are slow to make
         if targets and without_differences(targets[row]) != without_differences(targets[other]):
             return False
-        names = ("target", "context", "right_context")[: 2 if self.left_only else 3]
-        columns = [self.rows[n] for n in (names if targets else ("sentence",))]
+        names = ["sentence"]
+        if targets:
+            names = (
+                ["target", "context"] if self.left_only else ["target", "context", "right_context"]
+            )
+        columns = [self.rows[name] for name in names]
         pairs = ((column[row], column[other]) for column in columns)
         if all(a == b or fold_word(a, self.folds) == fold_word(b, self.folds) for a, b in pairs):
             return True
@@ -263,29 +279,36 @@ class Contrasts:
     """
 
     def __init__(self, trials: Trials) -> None:
-        place = dict[str, int]()
-        numbers = [place.setdefault(name, len(place)) for name in trials.rows["contrast"]]
-        group = np.array(numbers, dtype=np.intp)
+        position_of = dict[str, int]()
+        numbers = [
+            position_of.setdefault(name, len(position_of)) for name in trials.rows["contrast"]
+        ]
+        contrast_of_row = np.array(numbers, dtype=np.intp)
         is_good = np.array(trials.rows["good"], dtype=bool)
-        self.ids = objects([*place])
-        several = np.bincount(group[is_good], minlength=len(place)) > 1
-        if several.any():
-            name = self.ids[several][0]
+        self.ids = objects([*position_of])
+        has_several_good = np.bincount(contrast_of_row[is_good], minlength=len(position_of)) > 1
+        if has_several_good.any():
+            name = self.ids[has_several_good][0]
             raise ValueError(f"contrast {name!r} has several good rows; it must have one")
-        self.good = np.full(len(place), -1, dtype=np.intp)
-        self.good[group[is_good]] = np.flatnonzero(is_good)
+        self.good = np.full(len(position_of), -1, dtype=np.intp)
+        self.good[contrast_of_row[is_good]] = np.flatnonzero(is_good)
         self.bad = np.flatnonzero(~is_good)
-        self.bad_of = group[self.bad]
+        self.bad_of = contrast_of_row[self.bad]
         self.levels: dict[str, Labels] = {}
         for by, labels in trials.levels.items():
-            shared: dict[int, str | None] = {}
+            # a break-down in which the rows of a contrast differ has no level for it
+            shared_labels: dict[int, str | None] = {}
             for contrast, label in zip(numbers, labels, strict=True):
-                shared[contrast] = label if shared.setdefault(contrast, label) == label else None
+                shared_labels[contrast] = (
+                    label if shared_labels.setdefault(contrast, label) == label else None
+                )
             good_labels = [None if row < 0 else labels[row] for row in self.good.tolist()]
-            of_contrasts: Labels = good_labels if by == "condition" else [*shared.values()]
-            if any(of_contrasts):
-                self.levels[by] = of_contrasts
-        self.is_equal = np.zeros(len(place), dtype=bool)
+            contrast_labels: Labels = (
+                good_labels if by == "condition" else [*shared_labels.values()]
+            )
+            if any(contrast_labels):
+                self.levels[by] = contrast_labels
+        self.is_equal = np.zeros(len(position_of), dtype=bool)
         for row, contrast in zip(self.bad.tolist(), self.bad_of.tolist(), strict=True):
             good = self.good[contrast]
             self.is_equal[contrast] |= good >= 0 and trials.asks_the_same(row, good)
@@ -330,15 +353,12 @@ class Contrasts:
 
         The chance level is that guessing puts the good row first: 1 / rows of the contrast.
         """
-        rows = 1 + np.bincount(self.bad_of, minlength=len(self.ids))
-        chance = 1 / rows if with_chance else None
+        n_rows = 1 + np.bincount(self.bad_of, minlength=len(self.ids))
+        chance = 1 / n_rows if with_chance else None
         scores = build(name, self.ids, values, statistic, self.levels, chance, "contrast", tied)
-        why = (
-            self.why_equal
-            if len(self.ids) and self.is_equal.all() and not len(scores.items)
-            else ""
-        )
-        return replace(scores, equal=int(self.is_equal.sum()), not_defined=why)
+        are_all_equal = len(self.ids) > 0 and bool(self.is_equal.all())
+        reason = self.why_equal if are_all_equal and not len(scores.items) else ""
+        return replace(scores, equal=int(self.is_equal.sum()), not_defined=reason)
 
     def verdicts(
         self, name: str, values: Floats, by: float | None = None, *, tied: Flags | None = None
@@ -367,7 +387,7 @@ def higher(good: Floats, bad: Floats, by: float = 0.0) -> Floats:
     """
     undefined = np.isnan(good) | np.isnan(bad)
     with np.errstate(invalid="ignore"):  # -inf less -inf
-        above = good > bad if by == 0 else good - bad > by + 1e-9
+        above = good > bad if by == 0 else good - bad > by + _THRESHOLD_ROUNDING
     return np.where(undefined, np.nan, above)
 
 
@@ -379,6 +399,7 @@ def fold_word(text: str, folds: Collection[Fold]) -> str:
     >>> fold_word("V\u00fc", ("case", "accents")), fold_word("V\u00fc", ("case",))
     ('vu', 'v\u00fc')
     """
+    # the same words come in thousands of rows, and long texts would fill the memory
     fold = _folded_word if len(text) <= _LONGEST_WORD else _folded
     return fold(text, tuple(folds))
 
@@ -387,6 +408,7 @@ def _folded(text: str, folds: tuple[Fold, ...]) -> str:
     if text.isascii():  # has neither accents nor other forms
         return text.lower() if "case" in folds else text
     # composed and decomposed letters (é) are one word, whatever the tokenizer makes of them
+    """Returns a text without the differences that `folds` name; see `fold_word`."""
     text = unicodedata.normalize("NFKC" if "forms" in folds else "NFC", text)
     if "case" in folds:
         text = text.lower()
@@ -444,10 +466,11 @@ def without_differences(text: str) -> str:
 
 
 def _alike(text: str) -> str:
-    kept = fold_word(text, get_args(Fold))
-    if kept.isascii():
-        return " ".join(kept.split())
-    return " ".join("".join(c for c in kept if unicodedata.category(c) != "Cf").split())
+    """Returns a text without what tokenizers may remove; see `without_differences`."""
+    folded = fold_word(text, get_args(Fold))
+    if folded.isascii():
+        return " ".join(folded.split())
+    return " ".join("".join(c for c in folded if unicodedata.category(c) != "Cf").split())
 
 
 _alike_word = lru_cache(maxsize=2**16)(_alike)

@@ -74,28 +74,31 @@ def values_of_distribution(
 
 
 def _values(nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: _Ints) -> _Floats:
-    """The values of a context, NaN where undefined; `forms` has the right ones first."""
+    """Returns the values of a context, NaN where undefined; see `values_of_distribution`."""
     size = len(nats)
     ranks = _ranks(nats, ascending, forms)
     probabilities = np.exp(nats[forms].astype(np.float64))
     mass = np.exp(ascending.astype(np.float64))
-    from_end, bottom_shares = _cut(mass, BOTTOM_CUTOFFS)
-    top, top_shares = _cut(mass[::-1], TOP_CUTOFFS[:-1])
-    bottom = size - from_end  # the number of items before those that are kept
-    whole = _kept(probabilities, ranks, np.array([size]), top=True)
-    without_item, with_item = (
-        np.concatenate(
-            [
-                _kept(probabilities, ranks, top + n, top=True),
-                _kept(probabilities, ranks, bottom - n, top=False),
-            ]
-        )
-        for n in (0, 1)
-    )
-    step = np.concatenate([top_shares, bottom_shares])[:, None] * (with_item - without_item)
-    cut = np.where(np.isnan(without_item), with_item, without_item + step)
-    cut = np.insert(cut, len(top), whole, axis=0)  # a top cut-off of 1 keeps the whole
-    return np.concatenate([whole[0, :2], cut.ravel()])
+    bottom_ranks, bottom_shares = _cut(mass, BOTTOM_CUTOFFS)
+    top_ranks, top_shares = _cut(mass[::-1], TOP_CUTOFFS[:-1])
+    bottom = size - bottom_ranks  # the number of items before those that are kept
+    whole_values = _kept(probabilities, ranks, np.array([size]), top=True)
+    # A cut-off lies within an item: its values are between those without and with this item, by
+    # the part of the item's mass that is below the cut-off.
+    without_item = np.concatenate([
+        _kept(probabilities, ranks, top_ranks, top=True),
+        _kept(probabilities, ranks, bottom, top=False),
+    ])  # fmt: skip
+    with_item = np.concatenate([
+        _kept(probabilities, ranks, top_ranks + 1, top=True),
+        _kept(probabilities, ranks, bottom - 1, top=False),
+    ])  # fmt: skip
+    added = np.concatenate([top_shares, bottom_shares])[:, None] * (with_item - without_item)
+    cut_values = np.where(np.isnan(without_item), with_item, without_item + added)
+    cut_values = np.insert(
+        cut_values, len(top_ranks), whole_values, axis=0
+    )  # a top cut-off of 1 keeps the whole
+    return np.concatenate([whole_values[0, :2], cut_values.ravel()])
 
 
 def _ranks(nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: _Ints) -> _Ints:
@@ -111,11 +114,19 @@ def _ranks(nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: _
 
 
 def _cut(mass: _Floats, cutoffs: Sequence[float]) -> tuple[_Ints, _Floats]:
-    """Returns the rank of the item at each cut-off, and the part of its mass that reaches it."""
+    """Returns the item at which each cut-off lies, and how much of its mass is below the cut-off.
+
+    Args:
+        mass: probabilities of the items, in the order in which they are kept.
+        cutoffs: cumulative probabilities.
+
+    Returns:
+        the number of the item, (cut-offs,), and the part of its mass from 0 to 1, (cut-offs,).
+    """
     cumulative = np.cumsum(mass)
-    at = np.searchsorted(cumulative, cutoffs).clip(max=len(mass) - 1)
-    item = mass[at]
-    return at, (np.array(cutoffs) - (cumulative[at] - item)) / item
+    item_at_cutoff = np.searchsorted(cumulative, cutoffs).clip(max=len(mass) - 1)
+    item = mass[item_at_cutoff]
+    return item_at_cutoff, (np.array(cutoffs) - (cumulative[item_at_cutoff] - item)) / item
 
 
 def _kept(probabilities: _Floats, ranks: _Ints, cuts: _Ints, *, top: bool) -> _Floats:

@@ -38,26 +38,36 @@ def answers(
     blanks = log_probs if len(starts) == len(log_probs) else log_probs[starts]
     ids, values = (found.tolist() for found in best(blanks, top))
     of_blanks = of_distributions(batch, blanks, verbs)
-    reads: list[tuple[int, int]] = []
+    piece_reads: list[tuple[int, int]] = []
     for start, encoded in zip(starts, batch, strict=True):
-        numbers = {partial: start + number for number, partial in enumerate(encoded.partials)}
+        read_of_partial = {
+            partial: start + number for number, partial in enumerate(encoded.partials)
+        }
         for pieces in filter(None, encoded.words.values()):
             partials = encoded.blank.partial_words(pieces)
-            reads += [(numbers[p], piece) for p, piece in zip(partials, pieces, strict=True)]
-    piece_nats = iter(look_up(log_probs, reads))
-    answered = []
+            piece_reads += [
+                (read_of_partial[p], piece) for p, piece in zip(partials, pieces, strict=True)
+            ]
+    piece_nats = iter(look_up(log_probs, piece_reads))
+    all_answers = []
     for number, encoded in enumerate(batch):
         scores = dict.fromkeys(encoded.words, WordScore(None, None, 0))
         spelled = {word: pieces for word, pieces in encoded.words.items() if pieces is not None}
         nats = [[next(piece_nats) for _ in pieces] for pieces in spelled.values()]
         totals = [math.fsum(nats_of_word) for nats_of_word in nats]
-        above = _count_above(blanks[number], totals)
-        for word, nats_of_word, total, n_above in zip(spelled, nats, totals, above, strict=True):
-            first_piece = len(nats_of_word) > 1 and nats_of_word[0] > total  # is not counted
-            scores[word] = WordScore(total, 1 + n_above - first_piece, len(nats_of_word))
+        counts_above = _count_above(blanks[number], totals)
+        for word, nats_of_word, total, n_above in zip(
+            spelled, nats, totals, counts_above, strict=True
+        ):
+            # the first piece of a word is no other word, although it is more probable
+            if len(nats_of_word) > 1 and nats_of_word[0] > total:
+                n_above -= 1
+            scores[word] = WordScore(total, 1 + n_above, len(nats_of_word))
         top_words = [vocabulary.show(token, bare=encoded.bare) for token in ids[number]]
-        answered.append(Answer(scores, tuple(top_words), tuple(values[number]), *of_blanks[number]))
-    return answered
+        all_answers.append(
+            Answer(scores, tuple(top_words), tuple(values[number]), *of_blanks[number])
+        )
+    return all_answers
 
 
 def refuse_nan(queries: Sequence[Query], log_probs: torch.Tensor, info: ModelInfo) -> None:
@@ -94,10 +104,10 @@ def best(log_probs: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]
     """
     n_items = log_probs.shape[-1]
     top = min(top, n_items)
-    found = log_probs.topk(min(top + 1, n_items))
-    ids = found.indices[:, :top].contiguous()
-    values = found.values[:, :top].contiguous()
-    tied = (found.values[:, 1:] == found.values[:, :-1]).any(-1).nonzero()[:, 0]
+    topk = log_probs.topk(min(top + 1, n_items))
+    ids = topk.indices[:, :top].contiguous()
+    values = topk.values[:, :top].contiguous()
+    tied = (topk.values[:, 1:] == topk.values[:, :-1]).any(-1).nonzero()[:, 0]
     for number in tied.tolist():
         ids[number] = _first_of_ties(log_probs[number], top)
         values[number] = log_probs[number, ids[number]]
@@ -114,7 +124,13 @@ def _first_of_ties(log_probs: torch.Tensor, top: int) -> torch.Tensor:
 def of_distributions(
     batch: Sequence[EncodedQuestion], blanks: torch.Tensor, verbs: Sequence[tuple[int, int]] | None
 ) -> list[tuple[tuple[float | None, ...] | None, float | None]]:
-    """Returns `Answer.agreement` and `Answer.entropy` of each question from its distribution."""
+    """Returns EW and MW, and the entropy, of each blank: `Answer.agreement` and `Answer.entropy`.
+
+    Args:
+        batch: the questions.
+        blanks: (questions, vocabulary) log-probabilities, nats.
+        verbs: (singular, plural) ids; None for neither EW nor MW.
+    """
     numbers = [encoded.question.number for encoded in batch]
     agreement: list[tuple[float | None, ...] | None] = [None] * len(batch)
     if verbs is not None and any(numbers):
@@ -136,8 +152,8 @@ def entropies(log_probs: torch.Tensor) -> torch.Tensor:
     least = torch.finfo(log_probs.dtype).min  # 0 times -inf is not defined
     parts = []
     for start in range(0, len(log_probs), size):
-        some = log_probs[start : start + size]
-        parts.append((some.exp() * some.clamp(min=least)).sum(-1))
+        chunk = log_probs[start : start + size]
+        parts.append((chunk.exp() * chunk.clamp(min=least)).sum(-1))
     return torch.cat(parts).clamp(max=0.0) / -math.log(2)
 
 

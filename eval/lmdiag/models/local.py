@@ -75,6 +75,7 @@ class LocalModel(TokenModel):
         return super().encode(question)
 
     def answered_by(self, encoded: Encoded) -> tuple[Any, ...]:
+        # the order of these parts is that of keys in journals of earlier runs
         parts: tuple[Any, ...] = ()
         if isinstance(encoded, EncodedQuestion):
             parts = ((self._verbs or []) if encoded.question.number else (),)
@@ -102,14 +103,16 @@ class LocalModel(TokenModel):
         return SentenceScorer(self.reader, self.info, boundaries)
 
     def at_layers(self, layers: Sequence[str | int]) -> LocalLayers:
-        found = check_layers(self.reader, self.encoder)
+        layers_found = check_layers(self.reader, self.encoder)
         try:
-            numbers = layer_numbers(layers, len(found))
+            numbers = layer_numbers(layers, len(layers_found))
         except BadInput as error:
             raise BadInput(f"model {self.info.id}: {error}") from None
-        same = {x.name: getattr(self, x.name) for x in fields(LocalModel) if x.init}
-        after = tuple(None if number == len(found) else number for number in numbers)
-        return LocalLayers(**same | {"layers": after})
+        own_fields = {x.name: getattr(self, x.name) for x in fields(LocalModel) if x.init}
+        layer_of_number = tuple(
+            None if number == len(layers_found) else number for number in numbers
+        )
+        return LocalLayers(**own_fields | {"layers": layer_of_number})
 
     def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
         [answered] = self.answers_by_layer(batch, top)
@@ -122,30 +125,38 @@ class LocalModel(TokenModel):
 
         A batch that does not fit into memory is asked in halves, and so are later ones of its size.
         """
-        given = [part.unasked if isinstance(part, EncodedQuestion) else None for part in batch]
-        asked = [part for part, answer in zip(batch, given, strict=True) if not answer]
-        answered = self._asked_in_halves(asked, top) if asked else [[] for _ in self.layers]
-        if len(asked) == len(batch):
-            return answered
-        remaining = [iter(answers) for answers in answered]
-        return [[answer or next(rest) for answer in given] for rest in remaining]
+        known_answers = [
+            part.unasked if isinstance(part, EncodedQuestion) else None for part in batch
+        ]
+        to_ask = [part for part, answer in zip(batch, known_answers, strict=True) if not answer]
+        new_answers = self._ask_or_halve(to_ask, top) if to_ask else [[] for _ in self.layers]
+        if len(to_ask) == len(batch):
+            return new_answers
+        unused_answers = [iter(answers) for answers in new_answers]
+        return [
+            [answer or next(layer_answers) for answer in known_answers]
+            for layer_answers in unused_answers
+        ]
 
-    def _asked_in_halves(
+    def _ask_or_halve(
         self, batch: Sequence[Encoded], top: int
     ) -> list[list[Answer | SentenceAnswer]]:
-        """Returns the answers to questions that the model reads something of."""
+        """Returns the answers after each layer; a batch that does not fit into memory is halved.
+
+        What did not fit is remembered: later batches of that size are halved at once.
+        """
         size = sum(encoded.length for encoded in batch)
         if len(batch) == 1 or self._fits is None or size <= self._fits:
-            answered = self._try(batch, top)
-            if answered is not None:
-                return answered
+            batch_answers = self._try(batch, top)
+            if batch_answers is not None:
+                return batch_answers
             self._fits = size // 2
             gc.collect()
             if torch.accelerator.is_available():
                 with suppress(AttributeError):  # torch before 2.9
                     torch.accelerator.empty_cache()
         middle = len(batch) // 2
-        halves = (self._asked_in_halves(half, top) for half in (batch[:middle], batch[middle:]))
+        halves = (self._ask_or_halve(half, top) for half in (batch[:middle], batch[middle:]))
         return [first + second for first, second in zip(*halves, strict=True)]
 
     def _try(self, batch: Sequence[Encoded], top: int) -> list[list[Any]] | None:
@@ -159,11 +170,13 @@ class LocalModel(TokenModel):
                 return [*self.words.answer(blanks, top, self._verbs, self.layers)]
             rows = [row for encoded in blanks for row in encoded.rows]
             queries = [encoded.question.query for encoded in blanks for _ in encoded.partials]
-            answered = []
+            answers_of_layers = []
             for log_probs in self.reader.read_layers(rows, self.layers):
                 refuse_nan(queries, log_probs, self.info)
-                answered.append(answers(blanks, log_probs, self.vocabulary, top, self._verbs))
-            return answered
+                answers_of_layers.append(
+                    answers(blanks, log_probs, self.vocabulary, top, self._verbs)
+                )
+            return answers_of_layers
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise

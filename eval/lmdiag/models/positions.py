@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 _LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length")
 """Where configurations keep the longest input."""
 
-_KEPT = ("index_topk", "indexer_budget", "keep_window_size")
+_ATTENDED = ("index_topk", "indexer_budget", "keep_window_size")
 """Where configurations keep how many tokens a token sees, the best ones of a longer text."""
 
 _UNLIMITED = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
@@ -32,7 +32,7 @@ def longest_input(model: PreTrainedModel) -> int | None:
     """Returns the longest input in tokens; None for a model without a limit.
 
     `docs/specification.md` (section 2) says why LongRoPE models are read up to their first set of
-    rotation factors, and models in which a token sees the best `_KEPT` tokens up to that number.
+    rotation factors, and models in which a token sees the best tokens up to their number.
     """
     config = model.config.get_text_config()
     if config.model_type in _UNLIMITED:
@@ -41,8 +41,8 @@ def longest_input(model: PreTrainedModel) -> int | None:
     first_position = 0 if padding is None else padding + 1
     lengths = (getattr(config, name, None) for name in _LIMITS)
     limits = [int(limit) - first_position for limit in lengths if limit and limit > 0][:1]
-    kept = (getattr(config, name, None) for name in _KEPT)
-    limits += [int(limit) for limit in kept if limit]
+    attended = (getattr(config, name, None) for name in _ATTENDED)
+    limits += [int(limit) for limit in attended if limit]
     rope = getattr(config, "rope_parameters", None) or {}
     for parameters in (rope, *rope.values()):  # of all layers, or by kind of layer
         if isinstance(parameters, Mapping) and parameters.get("rope_type") == "longrope":

@@ -52,7 +52,7 @@ class SentenceScorer:
 
         `report` is called with the share of the batch that is read so far.
         """
-        bits = any(encoded.sentence.entropy for encoded in batch)
+        needs_entropy = any(encoded.sentence.entropy for encoded in batch)
 
         def pick(
             log_probs: torch.Tensor, reads: torch.Tensor, wanted: torch.Tensor
@@ -60,15 +60,15 @@ class SentenceScorer:
             picked = [log_probs[reads, wanted]]
             if self.boundaries is not None:
                 picked.append(self.boundaries.whitespace_log_prob(log_probs)[reads])
-            if bits:
+            if needs_entropy:
                 picked.append(entropies(log_probs)[reads])
             return torch.stack(picked, dim=1)
 
         values: list[list[list[float]]] = [[] for _ in layers]
         n_reads = sum(encoded.n_reads for encoded in batch)
         for chunk in self._chunks(batch):
-            picked_of = self.reader.read_layers(chunk, layers, pick)
-            for layer_values, picked in zip(values, picked_of, strict=True):
+            picked_by_layer = self.reader.read_layers(chunk, layers, pick)
+            for layer_values, picked in zip(values, picked_by_layer, strict=True):
                 layer_values += picked.tolist()
             report(len(values[0]) / n_reads)
         return [self._answers(batch, layer_values) for layer_values in values]
@@ -81,10 +81,12 @@ class SentenceScorer:
         corrects = self.boundaries is not None
         remaining = iter(values)
         for encoded in batch:
-            of_sentence = [*islice(remaining, encoded.n_reads)]
-            if any(map(math.isnan, chain.from_iterable(of_sentence))):
+            sentence_values = [*islice(remaining, encoded.n_reads)]
+            if any(map(math.isnan, chain.from_iterable(sentence_values))):
                 raise nan_error(self.info, f"sentence {truncated(encoded.text)!r}")
-            answers.append(sentence_answer(encoded, of_sentence, self.info.id, corrects=corrects))
+            answers.append(
+                sentence_answer(encoded, sentence_values, self.info.id, corrects=corrects)
+            )
         return answers
 
     def _chunks(self, batch: Sequence[EncodedSentence]) -> Iterator[Sequence[TokenRow]]:
@@ -97,15 +99,15 @@ class SentenceScorer:
         rows = chain.from_iterable(encoded.encoder.rows(encoded) for encoded in batch)
         length = sum(encoded.length for encoded in batch)
         n_chunks = max(1, math.ceil(length / (_OVERFULL * self.reader.sizes.budget)))
-        most = length / n_chunks  # of about the same size
+        chunk_tokens = length / n_chunks  # of about the same size
         if self.reader.causal and len(batch) > 1:
-            most = math.inf
+            chunk_tokens = math.inf
         chunk = []
         n_tokens = 0
         for part in chain.from_iterable(map(self._parts, rows)):
             chunk.append(part)
             n_tokens += len(part.ids)
-            if n_tokens >= most:
+            if n_tokens >= chunk_tokens:
                 yield chunk
                 chunk = []
                 n_tokens = 0
@@ -180,7 +182,8 @@ def _boundary_correction(
         values: of all tokens, see `sentence_answer`.
         edges: numbers of the tokens before which a word ends.
     """
-    after = values[span.last][1] if span.last in edges else 0.0
-    begins = span.first in edges and span.first > 0
-    before = values[span.first][1] if begins else 0.0
-    return after - before
+    # p(word) = p(tokens) p(white space after them) / p(white space before them)
+    end_nats = values[span.last][1] if span.last in edges else 0.0
+    begins_word = span.first in edges and span.first > 0
+    start_nats = values[span.first][1] if begins_word else 0.0
+    return end_nats - start_nats

@@ -54,51 +54,60 @@ class _Column(NamedTuple):
     is_figure: bool = False
 
 
-def _whole(value: Any) -> str:
-    """A number, without decimals where it has none."""
-    is_whole = not isna(value) and value % 1 == 0
-    return str(int(value)) if is_whole else numbers.decimals(None if isna(value) else value)
+def _number_text(value: Any) -> str:
+    """Returns a number as text: whole numbers, as most n and df are, without decimals."""
+    if isna(value):
+        return numbers.UNDEFINED
+    return str(int(value)) if value % 1 == 0 else numbers.decimals(value)
 
 
-_three = partial(numbers.decimals, digits=3)
+_three_decimals = partial(numbers.decimals, digits=3)
 _TEST = {
-    "n": _Column("n", _whole), "estimate": _Column("difference", is_figure=True),
+    "n": _Column("n", _number_text), "estimate": _Column("difference", is_figure=True),
     "t_df": _Column("t (df)", str), "p": _Column("p", numbers.p_value), "d_z": _Column("d_z"),
     "p_sign_flip": _Column("p exact", numbers.p_value),
-    "p_holm": _Column("p Holm", numbers.p_value), "n_tests": _Column("tests", _whole),
+    "p_holm": _Column("p Holm", numbers.p_value), "n_tests": _Column("tests", _number_text),
 }  # fmt: skip
-_CELL = {"n": _Column("n", _whole), "mean": _Column("mean", is_figure=True)}
+_CELL = {"n": _Column("n", _number_text), "mean": _Column("mean", is_figure=True)}
 _TERM = {
-    "estimate": _Column("estimate", _three, is_figure=True), "se": _Column("SE", _three),
-    "df": _Column("df", _three), "t": _Column("t", _three), "p": _Column("p", numbers.p_value),
+    "estimate": _Column("estimate", _three_decimals, is_figure=True),
+    "se": _Column("SE", _three_decimals), "df": _Column("df", _three_decimals),
+    "t": _Column("t", _three_decimals), "p": _Column("p", numbers.p_value),
 }  # fmt: skip
 """Columns of a table of tests, cells or terms."""
 
 
 def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> list[Section]:
-    """Returns the designs of a user's own data, of those that have conditions.
+    """Returns a section per task of a user's own data that has conditions, with its tests.
 
-    Their tables are `further` ones where there are too many for the terminal. The options are
-    beside what is stored with the first run; `BadInput` if they fit no task.
+    Of many suites, the tables are `further` ones. Warnings on the rows are remarks of the section.
+
+    Args:
+        options: are added to the design that is stored with the first run; `BadInput` if they fit
+            no
+            task.
     """
     designs: list[Section] = []
     problems = []
-    stored = runs[0].results.design if runs else FOUND_DESIGN
-    options_of_all = replace(stored, **options.stored())
+    stored_options = runs[0].results.design if runs else FOUND_DESIGN
+    options_of_all = replace(stored_options, **options.stored())
     for task in dict.fromkeys(task for run in runs for task in run.stimuli):
-        having = [run for run in runs if task in run.stimuli]
-        rows = having[0].stimuli[task]
+        runs_of_task = [run for run in runs if task in run.stimuli]
+        rows = runs_of_task[0].stimuli[task]
         section = Section("conditions")
-        found = design_of(rows, options_of_all)
-        warnings = [visible(f"{WARNING}{line}") for line in (found.warnings if found else ())]
+        design_of_rows = design_of(rows, options_of_all)
+        warnings = [
+            visible(f"{WARNING}{line}")
+            for line in (design_of_rows.warnings if design_of_rows else ())
+        ]
         arguments = options_of_all.given()
-        if rows.whole is not None and found and found.levels:
-            arguments["conditions"] = tuple(found.levels)  # of a sample, those of all rows
+        if rows.whole is not None and design_of_rows and design_of_rows.levels:
+            arguments["conditions"] = tuple(design_of_rows.levels)  # of a sample, those of all rows
         items = item_columns(options_of_all, rows.columns())
         has_items = all(any(rows.columns().get(name, ())) for name in items)
         if has_items and task not in diagnostics.built_in() and rows.form != "cloze":
             try:
-                section = _design(having, task, dict(arguments))
+                section = _design(runs_of_task, task, dict(arguments))
             except BadInput as error:
                 problems.append(error)
                 if options_of_all.given() or warnings:
@@ -112,7 +121,12 @@ def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> li
 
 
 def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Section:
-    """The plot of the chosen region or of whole rows, then that of all regions."""
+    """Returns the section on the conditions of a task: tables, sentences and charts.
+
+    Args:
+        runs: that have the task.
+        arguments: of `analyse_table`.
+    """
     from lmdiag.report.charts.conditions import condition_plot, forest_plots  # loads pandas
 
     region = arguments.pop("region", "")
@@ -121,41 +135,41 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
         arguments["not_compared"] = [labels[number] for number in unlike_first(runs)]
     per: Per = "sentence" if region == WHOLE_SENTENCE else "row"
     region = "" if region == WHOLE_SENTENCE else region
-    chosen = analyse_table(items_of(runs, task=task, per=per, labels=labels), **arguments)
-    n_suites = chosen.cells["suite"].nunique() if "suite" in chosen.cells else 0
+    analysis = analyse_table(items_of(runs, task=task, per=per, labels=labels), **arguments)
+    n_suites = analysis.cells["suite"].nunique() if "suite" in analysis.cells else 0
     name = name_part(task)
     asks = runs[0].stimuli[task].diagnostic.asks
-    chosen = replace(chosen, part="" if n_suites else PARTS_OF[asks], warnings=())
+    analysis = replace(analysis, part="" if n_suites else PARTS_OF[asks], warnings=())
     plots = list[Plot]()
     if runs[0].stimuli[task].regions is not None:
         table = items_of(runs, task=task, per="region", labels=labels)
         if not n_suites:  # charts of suites have their regions
-            arguments["conditions"] = [*chosen.conditions]
-            regions = analyse_table(table, region="all", **arguments)
-            plots.append(condition_plot(f"{name}-regions", regions))
+            arguments["conditions"] = [*analysis.conditions]
+            analysis_of_regions = analyse_table(table, region="all", **arguments)
+            plots.append(condition_plot(f"{name}-regions", analysis_of_regions))
         if region:
-            chosen = analyse_table(table, region=region, **arguments)
+            analysis = analyse_table(table, region=region, **arguments)
     elif region:
         raise BadInput(f"--region {region}: {task} has no regions")
     order = order_of([run.results for run in runs])
     if order and order.name == "layer":  # layers of a model are not tested against each other
-        chosen = replace(chosen, differences=chosen.differences.iloc[:0])
-    grids = [*analysis_grids(chosen)]
-    remarks = [f"conditions: {' x '.join(chosen.conditions)}", *analysis_remarks(chosen)]
+        analysis = replace(analysis, differences=analysis.differences.iloc[:0])
+    grids = [*analysis_grids(analysis)]
+    remarks = [f"conditions: {' x '.join(analysis.conditions)}", *analysis_remarks(analysis)]
     if n_suites:
         remarks[0] = f"{n_suites} suites with different conditions, each tested by itself"
     effects = [grid for grid in grids if grid.label_headings[0] == "effect"]
-    findings = () if n_suites else analysis_findings(chosen)
-    title = "conditions" if n_suites else chosen.response_text()
+    findings = () if n_suites else analysis_findings(analysis)
+    title = "conditions" if n_suites else analysis.response_text()
     if n_suites > _MOST_SUITES:
         remarks[0] += "; `lmdiag analyse` prints all tables"
         return Section("conditions", [], remarks, effects, plots=plots)
-    trends = _trends(runs, name, chosen)
+    trends = _trends(runs, name, analysis)
     if len(runs) > MOST_BESIDE:
-        plots = trends or forest_plots(f"{name}-effects", chosen)
+        plots = trends or forest_plots(f"{name}-effects", analysis)
         return Section(title, effects[:1], remarks, grids[1:], plots=plots, findings=findings)
     if region != "all":
-        plots.insert(0, condition_plot(f"{name}-conditions", chosen))
+        plots.insert(0, condition_plot(f"{name}-conditions", analysis))
     plots = [plot._replace(is_further=bool(trends)) for plot in plots]  # a panel for each run
     return Section(title, grids, remarks, plots=[*trends, *plots], findings=findings)
 
@@ -183,7 +197,7 @@ def analysis_output(analysis: Analysis) -> Output:
     fits = tuple(fit.warning for fit in analysis.mixed.values() if fit.warning)
     remarks = [*analysis_remarks(analysis)]
     warnings = [remark for remark in remarks if remark.endswith(fits)]
-    others = [remark for remark in remarks if remark not in warnings]
+    other_remarks = [remark for remark in remarks if remark not in warnings]
     conditions = " x ".join(analysis.conditions)
     title = f"{analysis.response_text()}{f' by {visible(conditions)}' if conditions else ''}"
     return Output(
@@ -191,7 +205,7 @@ def analysis_output(analysis: Analysis) -> Output:
         facts=[Fact(visible(name), [visible(text)]) for name, text in analysis.sources.items()],
         findings=analysis_findings(analysis), warnings=warnings,
         sections=[Section(
-            "", [*analysis_grids(analysis)], others, plots=Deferred(plots),
+            "", [*analysis_grids(analysis)], other_remarks, plots=Deferred(plots),
             signatures=[*map(visible, analysis.signatures)],
         )],
         frame=analysis.to_frame, document=analysis.to_json,
@@ -200,26 +214,33 @@ def analysis_output(analysis: Analysis) -> Output:
 
 def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
     """Yields the tables of an analysis: effects, cells, and each mixed model."""
-    of = analysis.response_text()
+    response = analysis.response_text()
     names = [*analysis.conditions]
-    gaps = "Differences between models in effects"
-    titled = {"Effects": analysis.effects, "Simple effects": analysis.simple}
-    titled[gaps] = analysis.differences
-    for title, tests in titled.items():
+    difference_title = "Differences between models in effects"
+    tests_of_title = {"Effects": analysis.effects, "Simple effects": analysis.simple}
+    tests_of_title[difference_title] = analysis.differences
+    for title, tests in tests_of_title.items():
         if len(tests):
-            caption = f"{title} on {of} over items, with 95% interval"
+            caption = f"{title} on {response} over items, with 95% interval"
             grid = _grid(analysis, caption, "effect", tests["label"], _with_t(tests), _TEST)
-            notes = (_EFFECTS, *[_SIMPLE] * (tests is analysis.simple))
-            yield grid._replace(notes=(*notes, *[_EXACT] * ("p_sign_flip" in tests)))
+            notes = [_EFFECTS]
+            if tests is analysis.simple:
+                notes.append(_SIMPLE)
+            if "p_sign_flip" in tests:
+                notes.append(_EXACT)
+            yield grid._replace(notes=tuple(notes))
     if len(tests := analysis.by_level):
         labels = tests["label"] + ", " + tests["level"]
-        caption = f"Effects on {of} by {visible(analysis.by)}, with 95% interval"
+        caption = f"Effects on {response} by {visible(analysis.by)}, with 95% interval"
         grid = _grid(analysis, caption, f"effect, {analysis.by}", labels, _with_t(tests), _TEST)
         yield grid._replace(notes=(_EFFECTS, _between_levels(analysis.by)))
     if len(cells := analysis.cells):
         levels = cells[[*cell_columns(names).values()]]
-        labels = (", ".join(filter(None, of)) for of in levels.itertuples(index=False, name=None))
-        caption = f"Mean {of} by condition, with 95% interval within items"
+        labels = (
+            ", ".join(filter(None, response))
+            for response in levels.itertuples(index=False, name=None)
+        )
+        caption = f"Mean {response} by condition, with 95% interval within items"
         grid = _grid(analysis, caption, ", ".join(names), labels, cells, _CELL)
         yield grid._replace(notes=(_CELLS,))
     for model, fit in analysis.mixed.items():
@@ -232,7 +253,7 @@ def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
 def _with_t(tests: DataFrame) -> DataFrame:
     """The tests with t and its degrees of freedom as one text."""
     columns = zip(tests["t"], tests["df"], strict=True)
-    return tests.assign(t_df=[f"{numbers.decimals(t)} ({_whole(df)})" for t, df in columns])
+    return tests.assign(t_df=[f"{numbers.decimals(t)} ({_number_text(df)})" for t, df in columns])
 
 
 def _grid(
@@ -243,7 +264,15 @@ def _grid(
     table: DataFrame,
     columns: Mapping[str, _Column],
 ) -> Grid:
-    """The texts of a table, after the labels of its rows and the name of the model."""
+    """Returns tests, cells or terms as a table of texts.
+
+    Args:
+        caption: of the table.
+        heading: of the column of labels.
+        labels: of the rows, after which stands the model, if there are several.
+        table: a row per test, cell or term.
+        columns: name of a column -> how it is shown; those that the table lacks are left out.
+    """
     present = {name: column for name, column in columns.items() if name in table}
     unit = f", {UNITS[analysis.response]}" if analysis.response in UNITS else ""
     headings = {name: column.heading + unit * column.is_figure for name, column in present.items()}
@@ -282,11 +311,15 @@ def analysis_remarks(analysis: Analysis) -> Iterator[str]:
             f"{numbers.decimals(fit.residual_sd, 3)}; REML, Satterthwaite's df"
         )
     for (suite, model), n in analysis.left_out.items():
-        of = ", ".join(filter(None, (suite, model if analysis.has_models else "")))
+        place = ", ".join(filter(None, (suite, model if analysis.has_models else "")))
         items = f"{n} item{'s' if n > 1 else ''} without a value in every condition"
         if n:
-            yield f"left out{f' of {of}' if of else ''}: {items}"
-    pairs = [f"{x}: {of[1]} - {of[0]}" for x, of in analysis.conditions.items() if len(of) == 2]
+            yield f"left out{f' of {place}' if place else ''}: {items}"
+    pairs = [
+        f"{condition}: {levels[1]} - {levels[0]}"
+        for condition, levels in analysis.conditions.items()
+        if len(levels) == 2
+    ]
     if pairs and analysis.mixed:
         yield f"mixed model: coefficients of two levels, {'; '.join(pairs)}"
     if analysis.not_compared:

@@ -28,7 +28,7 @@ from lmdiag.report.reported_tests import (
 from lmdiag.studies.comparison import ALPHA
 from lmdiag.text import capital, listing, visible
 
-_MOST = 2
+_MOST_EFFECTS = 2
 """Effects that sentences name."""
 
 _FEW = 8
@@ -102,10 +102,12 @@ def _effects(analysis: Analysis) -> Iterator[tuple[str, list[_Effect]]]:
     levels = _levels_of_effects(analysis.conditions)
     keys = [key for key in ("suite", "model") if key in analysis.effects]
     n_of = {key: analysis.effects[key].nunique() for key in keys}
-    shown = [key for key in keys if n_of[key] > 1]
+    varying_keys = [key for key in keys if n_of[key] > 1]
     for names, table in analysis.effects.groupby(keys, sort=False):
         texts = [
-            visible(str(x)).strip() for key, x in zip(keys, names, strict=True) if key in shown
+            visible(str(x)).strip()
+            for key, x in zip(keys, names, strict=True)
+            if key in varying_keys
         ]
         name = " of ".join(texts)
         effects = [_effect_of(analysis, row, name, levels) for row in table.itertuples()]
@@ -114,6 +116,7 @@ def _effects(analysis: Analysis) -> Iterator[tuple[str, list[_Effect]]]:
 
 
 def _or_last(p: float) -> float:
+    """Returns a p-value to sort by; an effect without a test comes last."""
     return 2.0 if math.isnan(p) else p
 
 
@@ -132,19 +135,23 @@ def _levels_of_effects(
     conditions: Mapping[str, Sequence[str]],
 ) -> dict[str, dict[str, tuple[str, str]]]:
     """Name of an effect -> the two levels of each of its conditions, up to two conditions."""
-    named: dict[str, dict[str, tuple[str, str]]] = {}
-    single = {}
+    levels_of_effect: dict[str, dict[str, tuple[str, str]]] = {}
+    levels_of_main_effect = {}
     for condition, names in conditions.items():
         pairs = [*combinations(map(str, names), 2)]
-        single[condition] = {
+        levels_of_main_effect[condition] = {
             condition + (f"[{second} - {first}]" if len(names) > 2 else ""): (first, second)
             for first, second in pairs
         }
-        named |= {name: {condition: pair} for name, pair in single[condition].items()}
-    for one, other in combinations(conditions, 2):
-        for (a, pair_a), (b, pair_b) in product(single[one].items(), single[other].items()):
-            named[f"{a}:{b}"] = {one: pair_a, other: pair_b}
-    return named
+        levels_of_effect |= {
+            name: {condition: pair} for name, pair in levels_of_main_effect[condition].items()
+        }
+    for condition_a, condition_b in combinations(conditions, 2):
+        for (a, pair_a), (b, pair_b) in product(
+            levels_of_main_effect[condition_a].items(), levels_of_main_effect[condition_b].items()
+        ):
+            levels_of_effect[f"{a}:{b}"] = {condition_a: pair_a, condition_b: pair_b}
+    return levels_of_effect
 
 
 # ---- one model in one region --------------------------------------------------------------------
@@ -154,7 +161,7 @@ def _sentences_of_one(analysis: Analysis, effects: Sequence[_Effect]) -> Iterato
     """Yields the clear effects; or that none is clear; then what has no test."""
     clear = [effect for effect in effects if effect.test.is_clear]
     tested = [effect for effect in effects if effect.test.is_tested]
-    for effect in clear[:_MOST]:
+    for effect in clear[:_MOST_EFFECTS]:
         yield _effect_sentence(analysis, effect)
         if effect.is_interaction:
             yield from _simple_sentence(analysis, effect)
@@ -215,6 +222,7 @@ def _simple_sentence(analysis: Analysis, effect: _Effect) -> Iterator[str]:
         else:
             parts.append(f"not distinguishable {where} ({p})")
     if parts:
+        # effects are of the first condition, at each level of the second
         condition, (first, second) = next(iter(effect.levels.items()))
         compared = (
             f"where {visible(condition)} is {visible(second)}, compared with {visible(first)}"
@@ -263,11 +271,12 @@ def _sentences_of_several(
     noun = _noun(analysis, [*groups])
     n_clear = {name: sum(x.test.is_clear for x in of) for name, of in by_effect.items()}
     clear = sorted((name for name in by_effect if n_clear[name]), key=lambda name: -n_clear[name])
-    for name in clear[:_MOST]:
+    for name in clear[:_MOST_EFFECTS]:
         yield _sentence_of_several(analysis, by_effect[name], noun)
     if clear:
         return
-    tested = [x for effects in by_effect.values() for x in effects if x.test.is_tested]
+    all_effects = [effect for effects in by_effect.values() for effect in effects]
+    tested = [effect for effect in all_effects if effect.test.is_tested]
     if tested:
         names = [*dict.fromkeys(effect.test.subject for effect in tested)]
         which = f"in any of the {len(names)} {noun}" if len(names) == len(groups) else ""
@@ -276,7 +285,7 @@ def _sentences_of_several(
         yield f"No effect {where} can be told from chance {which}."
     for effects in by_effect.values():
         if without := untested_in_items([x.test for x in effects]):
-            yield f"{_what(analysis, effects[0])}: {without}."
+            yield f"{_effect_subject(analysis, effects[0])}: {without}."
 
 
 def _sentence_of_several(analysis: Analysis, effects: Sequence[_Effect], noun: str) -> str:
@@ -307,8 +316,8 @@ def _with_exact(effect: _Effect) -> ReportedTest:
     return effect.test._replace(text=effect.test.text + exact)
 
 
-def _what(analysis: Analysis, effect: _Effect) -> str:
-    """A difference by its levels, which has no direction."""
+def _effect_subject(analysis: Analysis, effect: _Effect) -> str:
+    """Returns the beginning of a sentence on an effect without a direction: response and levels."""
     if effect.is_interaction:
         return f"The interaction of {effect.factors} in {_response(analysis)}"
     ((condition, (first, second)),) = effect.levels.items()
@@ -347,4 +356,5 @@ def _amount(analysis: Analysis, value: float) -> str:
 
 
 def _size(analysis: Analysis, value: float) -> str:
+    """Returns a difference of the response with its unit."""
     return _amount(analysis, value) + _unit(analysis)

@@ -37,9 +37,11 @@ def cloze_findings(norms: ClozeNorms) -> list[str]:
     pairs: dict[str, list[ReportedTest]] = {}
     for x in norms.comparisons:
         label = MeasureName.of(x.measure).label
-        is_percent = x.statistic in IN_PERCENT
-        unit = " points" if is_percent else " bits" * label.endswith(", bits")
-        text = numbers.signed(x.difference, x.statistic) + unit
+        text = numbers.signed(x.difference, x.statistic)
+        if x.statistic in IN_PERCENT:
+            text += " points"
+        elif label.endswith(", bits"):
+            text += " bits"
         name = label.removesuffix(", bits")
         test = ReportedTest(name, text, x.difference, x.p_adjusted, x.n_tests, x.n)
         of_pair = pairs.setdefault(norms.models[x.number], [])

@@ -47,14 +47,15 @@ def model_grid(norms: ClozeNorms) -> Grid:
     if unlike_first(norms.runs):
         measures = [name for name in measures if is_on_one_scale(name)]
     rows = []
-    for model, of in zip(norms.models, results, strict=True):
-        cells = [cell_of(of.measure(task, "none", name)) for name in measures]
+    for model, result in zip(norms.models, results, strict=True):
+        cells = [cell_of(result.measure(task, "none", name)) for name in measures]
         rows.append(GridRow((visible(model),), 0, tuple(cells)))
     headings = []
     for name in measures:
-        figures = [of.measure(task, "none", name) for of in results]
+        figures = [result.measure(task, "none", name) for result in results]
         is_percent = any(figure and figure.is_percent for figure in figures)
-        headings.append(MeasureName.of(name).label + ", %" * is_percent)
+        label = MeasureName.of(name).label
+        headings.append(f"{label}, %" if is_percent else label)
     return figure_grid("People and models", ("model",), headings, rows)
 
 
@@ -176,6 +177,7 @@ def cloze_plots(norms: ClozeNorms) -> list[Plot]:
 
 
 def _anchor(item: object) -> str:
+    """Returns the id of an item in the page."""
     return f"item-{visible(str(item))}"
 
 
@@ -186,33 +188,36 @@ def listed_items(norms: ClozeNorms) -> list[dict[str, Any]]:
     `models` have the most frequent and the most probable words, each with its share and whether
     both have it, and a word of people with its probability in each model.
     """
-    places = norms.items.drop_duplicates("item").set_index("item")
+    item_rows = norms.items.drop_duplicates("item").set_index("item")
     divergence = norms.items.pivot(index="item", columns="model", values="divergence")
-    order = places.index
+    order = item_rows.index
     if not unlike_first(norms.runs):
         means = divergence.mean(axis=1)[order]
         order = means.sort_values(ascending=False, kind="stable").index
     (rows,) = norms.runs[0].stimuli.values()
     columns = {name: rows.columns()[name] for name in ("item", "target", "cloze")}
     people = dict(tuple(DataFrame(columns).rename(columns={"target": "word"}).groupby("item")))
-    tops = dict(tuple(norms.top_words.groupby(["item", "model"])))
-    expected = _probabilities(norms)
+    top_words_of = dict(tuple(norms.top_words.groupby(["item", "model"])))
+    probability_of = _probabilities(norms)
+    models = norms.models
     items = []
     for item in order[:_MOST_ITEMS]:
-        lists = [tops.get((item, model), norms.top_words[:0]) for model in norms.models]
-        shared = {_plain(word) for of in lists for word in of["word"][of["is_said"]]}
-        is_said = [_plain(word) in shared for word in people[item]["word"]]
-        said = people[item].assign(is_said=is_said)
-        said = said.sort_values("cloze", ascending=False, kind="stable")
+        lists = [top_words_of.get((item, model), norms.top_words[:0]) for model in norms.models]
+        shared_words = {
+            _plain(word) for top_words in lists for word in top_words["word"][top_words["is_said"]]
+        }
+        is_said = [_plain(word) in shared_words for word in people[item]["word"]]
+        people_words = people[item].assign(is_said=is_said)
+        people_words = people_words.sort_values("cloze", ascending=False, kind="stable")
         items.append({
             "anchor": _anchor(item), "label": item,
-            **places.loc[item, ["context", "right_context"]],
+            **item_rows.loc[item, ["context", "right_context"]],
             "divergences": divergence.loc[item, norms.models].tolist(),
             "people": [
-                (*bar, [expected.get((model, item, _plain(bar[0]))) for model in norms.models])
-                for bar in _bars(said, "cloze")
+                (*bar, [probability_of.get((model, item, _plain(bar[0]))) for model in models])
+                for bar in _bars(people_words, "cloze")
             ],
-            "models": [_bars(of, "probability") for of in lists],
+            "models": [_bars(top_words, "probability") for top_words in lists],
         })  # fmt: skip
     return items
 
@@ -225,6 +230,7 @@ def _probabilities(norms: ClozeNorms) -> dict[tuple[str, Any, str], float]:
 
 
 def _plain(word: str) -> str:
+    """Returns a response without differences of spelling, case and accents."""
     return without_differences(plain_response(word))
 
 

@@ -56,8 +56,8 @@ def comparison_findings(new: str, base: str, tests: Sequence[ReportedTest]) -> I
             where = f"the other {len(equal)} figures"
         they = "they" if parts or unclear else names
         yield f"In {where}, {they} do not differ in any item."
-    if without := untested([test for test in tests if test.value]):
-        yield f"{without}."
+    if untested_text := untested([test for test in tests if test.value]):
+        yield f"{untested_text}."
 
 
 def comparisons_findings(base: str, pairs: Mapping[str, Sequence[ReportedTest]]) -> Iterator[str]:

@@ -45,10 +45,10 @@ _TESTS = {
 """Test -> what it is. Where results have several of them, its first letter stands beside p."""
 
 
-def _tests(comparisons: Iterable[Comparison]) -> list[str]:
+def _tests_made(comparisons: Iterable[Comparison]) -> list[str]:
     """The tests that were made, in the order of `_TESTS`."""
-    made = {c.test for c in comparisons}
-    return [test for test in _TESTS if test in made]
+    present = {c.test for c in comparisons}
+    return [test for test in _TESTS if test in present]
 
 
 def comparison_row(c: Comparison, *, names_test: bool = False) -> GridRow:
@@ -74,7 +74,7 @@ def comparison_row(c: Comparison, *, names_test: bool = False) -> GridRow:
 def comparison_grids(comparisons: Iterable[Comparison], base: str, new: str) -> list[Grid]:
     """Returns a table for each task and setting, with the names of the two models as headings."""
     comparisons = [*comparisons]
-    row_of = partial(comparison_row, names_test=len(_tests(comparisons)) > 1)
+    row_of = partial(comparison_row, names_test=len(_tests_made(comparisons)) > 1)
     return [
         _comparison_grid(title, [*map(row_of, compared)], base, new)
         for title, compared in _by_setting(comparisons)
@@ -91,7 +91,7 @@ def _comparison_grid(title: str, rows: Sequence[GridRow], base: str, new: str) -
 def comparisons_output(comparisons: Comparisons) -> Output:
     """Returns what is shown of comparisons: a table and charts per pair of models."""
     names = [*map(visible, comparisons.names)]
-    names_tests = len(_tests(comparisons)) > 1
+    names_tests = len(_tests_made(comparisons)) > 1
     pairs = [
         RunPair(names[0], names[number], {c.key: c for c in of_pair}, number, names_tests)
         for number, of_pair in groupby(comparisons, key=lambda c: c.number)
@@ -102,9 +102,9 @@ def comparisons_output(comparisons: Comparisons) -> Output:
         plots = Deferred(partial(getattr, pair, "plots"))
         sections.append(Section(title, [pair.table], plots=plots))
     if sections:
-        cited = cited_signatures(comparisons.signatures)
-        sections[-1] = sections[-1]._replace(remarks=notes(comparisons), signatures=cited)
-    asked = {  # models of word counts are asked in one way
+        signatures = cited_signatures(comparisons.signatures)
+        sections[-1] = sections[-1]._replace(remarks=notes(comparisons), signatures=signatures)
+    protocols = {  # models of word counts are asked in one way
         name: run.results.protocol
         for name, run in zip(names, comparisons.runs, strict=True)
         if not run.results.model.counts_words
@@ -114,7 +114,7 @@ def comparisons_output(comparisons: Comparisons) -> Output:
     return Output(
         kind="comparison", title=f"{names[0]} and {', '.join(names[1:])}", facts=facts,
         findings=[*_findings(comparisons, pairs)],
-        warnings=labels.asked_differently([*asked.values()], [*asked]) if asked else [],
+        warnings=labels.asked_differently([*protocols.values()], [*protocols]) if protocols else [],
         sections=sections, method=_method(comparisons, names),
         frame=comparisons.to_frame, document=comparisons.to_json,
     )  # fmt: skip
@@ -123,7 +123,7 @@ def comparisons_output(comparisons: Comparisons) -> Output:
 def _by_setting(
     comparisons: Iterable[Comparison], *, is_short: bool = False
 ) -> Iterator[tuple[str, list[Comparison]]]:
-    """The title of each task and setting, and the comparisons there."""
+    """Yields the title of each task and setting with the comparisons there."""
     for (task, setting), compared in groupby(comparisons, key=lambda c: (c.task, c.setting)):
         diagnostic = diagnostics.get(task)
         after = "" if setting == "none" else f", {diagnostic.setting_label(setting)}"
@@ -138,9 +138,10 @@ def notes(comparisons: Sequence[Comparison]) -> list[str]:
     not_common = "no item was scored by both, so there is nothing to compare"
     tied = "two rows of the contrast share the highest probability in one of the models"
     undefined = "the two do not differ in any item, so there is nothing to test"
-    tests = _tests(comparisons)
-    letters = [f" ({test[0]})" * (len(tests) > 1) for test in tests]
-    used = "; ".join(_TESTS[test] + letter for test, letter in zip(tests, letters, strict=True))
+    tests = _tests_made(comparisons)
+    used = "; ".join(_TESTS[test] for test in tests)
+    if len(tests) > 1:  # their letters stand beside p
+        used = "; ".join(f"{_TESTS[test]} ({test[0]})" for test in tests)
     lines = {
         f"95% intervals have the differences that the test of p does not reject at 5%{few}":
             any(not math.isnan(c.ci_low) for c in comparisons),
@@ -178,15 +179,15 @@ def _method(comparisons: Sequence[Comparison], names: Sequence[str]) -> list[str
         "permutation": "Medians and correlations are tested by exchanging the two models' values "
         "of items at random.",
     }
+    lines = [f"Differences are {new} minus {names[0]}, over the items that both could score."]
+    lines += [texts[test] for test in _tests_made(comparisons)]
     n_tests = max((c.n_tests for c in comparisons), default=0)
-    return [
-        f"Differences are {new} minus {names[0]}, over the items that both could score.",
-        *(texts[test] for test in _tests(comparisons)),
-        *[
+    if n_tests > 1:
+        lines.append(
             f"p adj. is the p that Holm's method adjusts for the {n_tests} distinct tests of this "
             "comparison; a difference is one beyond chance where it is below .05."
-        ] * (n_tests > 1),
-    ]  # fmt: skip
+        )
+    return lines
 
 
 # ---- pairs of runs -------------------------------------------------------------------------------
@@ -221,8 +222,9 @@ class RunPair(NamedTuple):
 
     def named(self, c: Comparison) -> str:
         """Returns the figure of a comparison, with its diagnostic where there are several."""
-        several = len({c.task for c in self.comparisons.values()}) > 1
-        return visible(f"{diagnostics.get(c.task).short_title} " * several + c.label)
+        if len({other.task for other in self.comparisons.values()}) == 1:
+            return visible(c.label)
+        return visible(f"{diagnostics.get(c.task).short_title} {c.label}")
 
     @property
     def reach(self) -> float | None:
@@ -231,8 +233,10 @@ class RunPair(NamedTuple):
         None where nothing is in percent.
         """
         percent = [c for c in self.comparisons.values() if _is_drawn(c)]
-        bounds = (abs(bound) for c in percent for bound in (c.ci_low, c.ci_high) if bound == bound)
-        return (max(bounds, default=1.0) or 1.0) if percent else None
+        if not percent:
+            return None
+        bounds = [abs(bound) for c in percent for bound in (c.ci_low, c.ci_high)]
+        return max((bound for bound in bounds if not math.isnan(bound)), default=1.0) or 1.0
 
     def _larger(self, c: Comparison) -> str:
         """The model with the larger figure."""
@@ -283,14 +287,16 @@ def difference_tables(pairs: Sequence[RunPair]) -> list[Grid]:
     cells: dict[str, dict[str, dict[str, CellText]]] = {}  # title -> model -> figure -> difference
     for pair in pairs:
         for title, compared in _by_setting(pair.comparisons.values()):
-            of_model = cells.setdefault(title, {}).setdefault(pair.new, {})
-            of_model |= {c.label: _difference_cell(c) for c in compared}
+            cells_of_model = cells.setdefault(title, {}).setdefault(pair.new, {})
+            cells_of_model |= {c.label: _difference_cell(c) for c in compared}
     tables = []
-    for title, of_models in cells.items():
-        names = dict.fromkeys(name for of_model in of_models.values() for name in of_model)
+    for title, cells_of_models in cells.items():
+        names = dict.fromkeys(
+            name for cells_of_model in cells_of_models.values() for name in cells_of_model
+        )
         rows = [
-            ((model,), {name: of_model.get(name, CellText("")) for name in names})
-            for model, of_model in of_models.items()
+            ((model,), {name: cells_of_model.get(name, CellText("")) for name in names})
+            for model, cells_of_model in cells_of_models.items()
         ]
         tables.append(text_grid(title, (f"minus {pairs[0].base}",), rows))
     return tables
@@ -333,23 +339,25 @@ def findings_beside_frequency(results: Results, pair: RunPair) -> list[str]:
 
 
 def _without_items(pairs: Sequence[RunPair]) -> list[str]:
-    without = []
+    """Returns a sentence for the figures of each pair that have no item to compare."""
+    sentences = []
     for pair in pairs:
         empty = [c for c in pair.comparisons.values() if not c.n]
         tied = [pair.named(c) for c in empty if c.n_tied]
         unscored = [pair.named(c) for c in empty if not c.n_tied]
         names = f"{pair.base} and {pair.new}"
         if unscored:
-            without.append(f"No item of {listing(unscored)} was scored by both {names}.")
+            sentences.append(f"No item of {listing(unscored)} was scored by both {names}.")
         if tied:
-            without.append(
+            sentences.append(
                 f"In {listing(tied)}, {names} are not compared: all contrasts are tied in one of "
                 "the two."
             )
-    return without
+    return sentences
 
 
 def _difference_findings(pairs: Sequence[RunPair]) -> list[str]:
+    """Returns what the tests of the differences say, in sentences."""
     tests = {}
     for pair in pairs:
         with_items = [c for c in pair.comparisons.values() if c.n]
@@ -358,9 +366,14 @@ def _difference_findings(pairs: Sequence[RunPair]) -> list[str]:
 
 
 def _test_of(c: Comparison, name: str) -> ReportedTest:
-    """The record of the test of a figure, by the name of this."""
-    points = " points" * (c.statistic in IN_PERCENT)
-    text = numbers.signed(c.difference, c.statistic) + points
+    """Returns the test of a comparison as sentences need it.
+
+    Args:
+        name: what sentences call the figure.
+    """
+    text = numbers.signed(c.difference, c.statistic)
+    if c.statistic in IN_PERCENT:
+        text += " points"
     return ReportedTest(name, text, c.difference, c.p_adjusted, c.n_tests, c.n)
 
 
@@ -388,7 +401,7 @@ def compared(
     shown_runs = [runs[number] for number in detailed]
     for comparison in compare_runs(*shown_runs, across=across, measures=measures) if pairs else ():
         pairs[comparison.number - 1].comparisons[comparison.key] = comparison
-    names_tests = len(_tests(c for pair in pairs for c in pair.comparisons.values())) > 1
+    names_tests = len(_tests_made(c for pair in pairs for c in pair.comparisons.values())) > 1
     return [pair._replace(names_tests=names_tests) for pair in pairs]
 
 

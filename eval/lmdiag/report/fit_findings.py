@@ -74,22 +74,24 @@ def fit_findings(fit: HumanFit) -> list[str]:
     """Returns for which models each predictor predicts the response beyond the baseline."""
     labels = [*fit.table.procedure.regressions()]
     predictors = fit.table.procedure.predictors
-    of_labels = {
+    gains_of = {
         label: [_gain(fit, model) for model in fit.models[number :: len(labels)]]
         for number, label in enumerate(labels)
     }
     if len(predictors) == 1:
-        (gains,) = of_labels.values()
+        (gains,) = gains_of.values()
         return [*_sentences(fit, predictors[0], "the baseline", gains)]
     sentences: list[str] = []
-    for name in predictors:
+    for name in predictors:  # their labels are "NAME beyond OTHERS", see `Procedure.regressions`
         others = [other for other in predictors if other != name]
-        (gains,) = (of for label, of in of_labels.items() if label.startswith(f"{name} beyond "))
+        [label] = [label for label in gains_of if label.startswith(f"{name} beyond ")]
+        gains = gains_of[label]
         sentences += _sentences(fit, name, f"the baseline with {listing(others)}", gains)
     return sentences
 
 
 def _gain(fit: HumanFit, model: ModelFit) -> _Gain:
+    """Returns the gain of a predictor in one model, with its test."""
     unit = "row" if fit.is_mixed else "word"
     text = f"{numbers.decimals(model.per_word, 5)} per {unit}"
     test = ReportedTest(visible(model.source), text, model.per_word, model.p, n=model.n)

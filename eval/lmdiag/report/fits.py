@@ -33,8 +33,8 @@ _INTERVALS = " Lines are 95% intervals."
 
 _MOST_DECIMALS = 7
 
-_LEAST = 10
-_FEW = 500
+_LEAST_IN_BIN = 10
+_MOST_MARKS = 500
 """Rows of a bin of surprisals that is drawn; rows up to which every one is drawn."""
 
 
@@ -44,29 +44,33 @@ _FEW = 500
 def fit_grid(fit: HumanFit) -> Grid:
     """Returns a row of texts per model, its slope first; the heading of each p names its test."""
     rows = []
-    how = fit.table.procedure
-    held_out = "held-out " if how.folds else ""
+    procedure = fit.table.procedure
+    held_out = "held-out " if procedure.folds else ""
     unit = "row" if fit.is_mixed else "word"
     per_bit = f"{response_unit(fit)} per bit"
     for model in fit.models:
-        gain = _four(model.per_word) + (", no gain" if model.per_word < 0 else "")
+        gain = _four_digits(model.per_word) + (", no gain" if model.per_word < 0 else "")
         df = ", ".join(map(str, model.df))
         cells = {
             "n": f"{model.n:,}",
-            per_bit: _four(model.per_bit),
-            _STATISTICS[model.test]: f"{_four(model.statistic)} ({df})",
+            per_bit: _four_digits(model.per_bit),
+            _STATISTICS[model.test]: f"{_four_digits(model.statistic)} ({df})",
             f"p ({_TESTS[model.test]})": p_value(model.p),
-            f"p ({how.published_test})": p_value(model.published_p) if how.published_test else "",
-            f"{held_out}delta log-lik.": _four(model.delta_log_likelihood),
+            f"p ({procedure.published_test})": p_value(model.published_p)
+            if procedure.published_test
+            else "",
+            f"{held_out}delta log-lik.": _four_digits(model.delta_log_likelihood),
             f"{held_out}per {unit}": gain,
-            "95% interval": _interval(model, model.per_word) if how.folds else "",
+            "95% interval": _interval(model, model.per_word) if procedure.folds else "",
             "AIC": decimals(model.aic),
             "baseline AIC": decimals(model.baseline_aic),
-            "mean surprisal": _four(model.mean_surprisal),
+            "mean surprisal": _four_digits(model.mean_surprisal),
         }
         texts = {name: text for name, text in cells.items() if text}
         rows.append(((model.name,), texts))
-    caption = f"{visible(sides(fit.full)[0])}: predictive power of {' and '.join(how.predictors)}"
+    caption = (
+        f"{visible(sides(fit.full)[0])}: predictive power of {' and '.join(procedure.predictors)}"
+    )
     facts = [name for _, texts in rows for name in texts if name != per_bit]
     return text_grid(caption, ("model",), rows, facts)
 
@@ -75,8 +79,8 @@ def coefficient_grid(fit: HumanFit) -> Grid:
     """Returns a row of texts per model and coefficient of its full model, in sample."""
     rows = [
         ((model.name, term.Index), {
-            "estimate": _four(term.estimate), "95% interval": _interval(term, term.estimate),
-            "SE": _four(term.se), "df": decimals(term.df, 1).removesuffix(".0"),
+            "estimate": _four_digits(term.estimate), "95% interval": _interval(term, term.estimate),
+            "SE": _four_digits(term.se), "df": decimals(term.df, 1).removesuffix(".0"),
             "t": decimals(term.t), "p (t test)": p_value(term.p),
         })
         for model in _distinct_models(fit) for term in model.terms.itertuples()
@@ -89,14 +93,14 @@ def _comparison_grid(fit: HumanFit) -> Grid:
     """A row of texts per pair of models that are compared."""
     rows = [
         ((difference_title(pair.base_model, pair.new_model),), {
-            "difference": _four(pair.difference),
+            "difference": _four_digits(pair.difference),
             "95% interval": _interval(pair, pair.difference),
             "p (sign-flip test)": p_value(pair.p), "adjusted": p_value(pair.p_adjusted),
         })
         for pair in fit.comparisons.itertuples()
     ]  # fmt: skip
     n_tests = len(rows)
-    title = f"Compared per word, p adjusted by Holm over {n_tests} test{'s' * (n_tests > 1)}"
+    title = f"Compared per word, p adjusted by Holm over {n_tests} test{'s' if n_tests > 1 else ''}"
     return text_grid(title, ("",), rows, ("95% interval", "p (sign-flip test)", "adjusted"))
 
 
@@ -126,7 +130,7 @@ def _left_out_grid(fit: HumanFit) -> Grid:
     return text_grid("Rows left out", ("reason",), rows, models)
 
 
-def _four(value: float, like: float = math.nan) -> str:
+def _four_digits(value: float, reference: float = math.nan) -> str:
     """A number with four significant digits, or with as many decimals as another one has.
 
     >>> _four(304.3158), _four(-0.89114), _four(12.25, like=0.89114)
@@ -134,15 +138,15 @@ def _four(value: float, like: float = math.nan) -> str:
     """
     if math.isnan(value):
         return UNDEFINED
-    size = abs(value if math.isnan(like) else like)
+    size = abs(value if math.isnan(reference) else reference)
     n_before = math.floor(math.log10(size)) + 1 if size > 0 else 1
     return decimals(value, min(max(4 - n_before, 0), _MOST_DECIMALS))
 
 
 def method_lines(fit: HumanFit) -> Iterator[str]:
     """Yields how the figures were computed, and warnings."""
-    how = fit.table.procedure
-    held_out = f", {how.folds} contiguous folds" if how.folds else ", in sample"
+    procedure = fit.table.procedure
+    held_out = f", {procedure.folds} contiguous folds" if procedure.folds else ", in sample"
     yield f"full model: {fit.full}{', maximum likelihood' if fit.is_mixed else held_out}"
     yield f"baseline: {fit.baseline}, on the same rows"
     if fit.is_mixed:
@@ -152,10 +156,10 @@ def method_lines(fit: HumanFit) -> Iterator[str]:
         )
     else:
         yield "F test of the two models on all rows, in sample"
-    if how.folds:
+    if procedure.folds:
         yield "the held-out gain describes; the interval is mean ± 1.96 standard errors over rows"
     slope = "per bit: slope of the current word's surprisal, in units of the response"
-    yield f"surprisals in {how.units or 'bits'}; {slope}"
+    yield f"surprisals in {procedure.units or 'bits'}; {slope}"
     yield from fit.notes
     for name, model in _by_source(fit).items():
         kinds = (("Pearson", model.pearson), ("Spearman", model.spearman))
@@ -169,17 +173,17 @@ def method_lines(fit: HumanFit) -> Iterator[str]:
 
 def _method(fit: HumanFit) -> Iterator[str]:
     """Yields how a fit is made, in words, for the end of a page."""
-    how = fit.table.procedure
-    with_predictors = f"the same with {' and '.join(how.predictors)}"
+    procedure = fit.table.procedure
+    with_predictors = f"the same with {' and '.join(procedure.predictors)}"
     yield (
         f"Two regressions are fitted to the same rows: the baseline, and {with_predictors}. The "
         "gain is the log-likelihood of the second minus that of the first."
     )
-    if how.folds:
+    if procedure.folds:
         yield (
-            f"The gain is held out: the rows of each of {how.folds} contiguous folds are predicted "
-            "by regressions that are fitted to all others. Its interval describes the rows and is "
-            "no test; a gain below zero is none."
+            f"The gain is held out: the rows of each of {procedure.folds} contiguous folds are "
+            "predicted by regressions that are fitted to all others. Its interval describes the "
+            "rows and is no test; a gain below zero is none."
         )
     if fit.is_mixed:
         yield (
@@ -216,30 +220,34 @@ def fit_output(fit: HumanFit) -> Output:
 
 
 def _by_source(fit: HumanFit) -> dict[str, ModelFit]:
-    """One fit of each source of surprisals."""
+    """Returns source of surprisals -> its last fit; all fits of a source have the same rows."""
     return {model.source: model for model in fit.models}
 
 
 def _distinct_models(fit: HumanFit) -> list[ModelFit]:
-    """The fits without those whose full model is that of an earlier one."""
+    """Returns the fits, without those with the same estimates as an earlier one."""
     estimates = {(*model.terms["estimate"],): model for model in reversed(fit.models)}
     return [*estimates.values()][::-1]
 
 
 def _interval(of: Any, value: float) -> str:
-    """The interval of a value, with the decimals that it has."""
-    return f"[{_four(of.ci_low, value)}, {_four(of.ci_high, value)}]"
+    """Returns an interval as text, with as many decimals as its value is shown with.
+
+    Args:
+        of: a record with `ci_low` and `ci_high`.
+    """
+    return f"[{_four_digits(of.ci_low, value)}, {_four_digits(of.ci_high, value)}]"
 
 
 def words_as_csv(fit: HumanFit) -> str:
     """Returns a row per model and fitted row: where it stands, response, surprisal, residual."""
-    how = fit.table.procedure
+    procedure = fit.table.procedure
     frames = []
     for model in fit.models:
         rows = model.words.index
         columns: _Row = {"model": csv_cell(model.name), "row": fit.table.frame.index[rows]}
         for place in ("text", "sentence", "position", "word"):
-            if name := getattr(how, place):
+            if name := getattr(procedure, place):
                 columns[place] = fit.table.texts(name)[rows].map(csv_cell).to_numpy()
         frames.append(DataFrame(columns, rows).join(model.words))
     return str(concat(frames).to_csv(index=False, lineterminator="\n"))
@@ -280,7 +288,8 @@ def _power_plot(fit: HumanFit, looks: Mapping[str, int]) -> Plot:
     power = power.rename(columns={"mean_surprisal": "surprisal", "per_word": "value"} | _NAMES)
     power["series"] = power["series"].map(visible)
     caption = f"Predictive power: {gain} against mean surprisal, a mark per model."
-    caption += _INTERVALS * (not math.isnan(fit.models[0].ci_low))
+    if not math.isnan(fit.models[0].ci_low):
+        caption += _INTERVALS
     chart = _over_surprisal(power, "mean surprisal, bits", gain, looks)
     return Plot("human", "power", caption, chart)
 
@@ -288,7 +297,7 @@ def _power_plot(fit: HumanFit, looks: Mapping[str, int]) -> Plot:
 def _response_plot(fit: HumanFit, looks: Mapping[str, int]) -> Plot:
     """The response of rows, or of bins of many rows, against the surprisals of each model."""
     response = visible(names_in(sides(fit.full)[0])[0])
-    is_few = fit.models[0].n <= _FEW
+    is_few = fit.models[0].n <= _MOST_MARKS
     parts = []
     for number, model in enumerate(fit.models):
         rows = model.words[["surprisal"]].assign(value=model.words["response"])
@@ -296,7 +305,7 @@ def _response_plot(fit: HumanFit, looks: Mapping[str, int]) -> Plot:
         aside = 0.5 + 0.6 * ((number + 0.5) / len(fit.models) - 0.5)
         rows = _with_words(fit, rows) if is_few else _binned(rows, aside)
         parts.append(rows.assign(series=visible(model.name)))
-    caption = f"{response} by surprisal: {_marks(is_few)}.{_INTERVALS * (not is_few)}"
+    caption = f"{response} by surprisal: {_marks(is_few)}."
     chart = _over_surprisal(concat(parts), "surprisal, bits", response, looks)
     return Plot("human", "binned", caption, chart)
 
@@ -309,22 +318,22 @@ def _partial_plot(fit: HumanFit) -> Plot:
     1972). The band is that of b.
     """
     (model,) = fit.models
-    left = visible(sides(fit.full)[0])
+    response = visible(sides(fit.full)[0])
     surprisal = model.words["surprisal"].astype(float)
-    apart = surprisal - surprisal.mean()
+    deviation = surprisal - surprisal.mean()
     slopes = _slopes(model)
-    values = model.words["residual"].astype(float) + slopes["estimate"] * apart
+    values = model.words["residual"].astype(float) + slopes["estimate"] * deviation
     rows = DataFrame({"surprisal": surprisal, "value": values})
-    is_few = model.n <= _FEW
+    is_few = model.n <= _MOST_MARKS
     rows = _with_words(fit, rows) if is_few else _binned(rows, 0.5)
     chart = _over_surprisal(
         rows.assign(series=visible(model.name)), "surprisal, bits",
-        f"{left}, partial residual", {visible(model.name): 0},
+        f"{response}, partial residual", {visible(model.name): 0},
         *_line(slopes, surprisal.mean(), drawing.ends(rows["surprisal"])),
     )  # fmt: skip
     caption = (
-        f"{left} by surprisal, less the part of the other predictors (partial residuals): "
-        f"{_marks(is_few)}.{_INTERVALS * (not is_few)} The line has the slope of surprisal in the "
+        f"{response} by surprisal, less the part of the other predictors (partial residuals): "
+        f"{_marks(is_few)}. The line has the slope of surprisal in the "
         "full model, its band the 95% interval of the slope."
     )
     return Plot("human", "partial", caption, chart)
@@ -343,16 +352,19 @@ def _slopes(model: ModelFit) -> Series:
 def _line(slopes: Series, mean: float, reach: Sequence[float]) -> list[Spec]:
     """The layers of the fitted line, through 0 at the mean surprisal, and of its band."""
     surprisal = np.linspace(reach[0], reach[1], 41)
-    apart = surprisal - mean
-    low, high = np.sort(np.outer(slopes[["ci_low", "ci_high"]], apart), axis=0)
-    value = slopes["estimate"] * apart
+    deviation = surprisal - mean
+    low, high = np.sort(np.outer(slopes[["ci_low", "ci_high"]], deviation), axis=0)
+    value = slopes["estimate"] * deviation
     rows = DataFrame({"surprisal": surprisal, "value": value, "low": low, "high": high})
     return drawing.fitted_line(rows, field("surprisal", "numbers"))
 
 
 def _marks(is_few: bool) -> str:
-    """What the marks of a chart of rows are."""
-    return "a mark per row" if is_few else f"means of bins of one bit with at least {_LEAST} rows"
+    """Returns the end of a caption: what the marks are, and, of means, what their lines are."""
+    if is_few:
+        return "a mark per row"
+    bins = f"means of bins of one bit with at least {_LEAST_IN_BIN} rows"
+    return f"{bins}.{_INTERVALS.removesuffix('.')}"
 
 
 def _layer_plot(fit: HumanFit) -> Plot:
@@ -365,7 +377,8 @@ def _layer_plot(fit: HumanFit) -> Plot:
     gain = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
     chart = drawing.line_plot(data, x, title=gain, zero=True)
     caption = f"Predictive power by layer: {gain}; the same baseline and rows for all."
-    caption += _INTERVALS * (not math.isnan(fit.models[0].ci_low))
+    if not math.isnan(fit.models[0].ci_low):
+        caption += _INTERVALS
     return Plot("human", "layers", caption, chart)
 
 
@@ -399,10 +412,15 @@ def _with_words(fit: HumanFit, rows: DataFrame) -> DataFrame:
 
 
 def _binned(rows: DataFrame, aside: float) -> DataFrame:
-    """Means of the values in bins of one bit; `aside` is their place in the bin."""
+    """Returns the means of the values in bins of one bit, with 95% intervals.
+
+    Args:
+        rows: columns `surprisal` (bits) and `value`.
+        aside: where in its bin a mean is drawn, from 0 to 1.
+    """
     means = []
     for start, values in rows.groupby(np.floor(rows["surprisal"]))["value"]:
-        if len(values) >= _LEAST:
+        if len(values) >= _LEAST_IN_BIN:
             low, high = stats.mean_interval(values.to_numpy())
             means.append((start + aside, values.mean(), low, high, len(values)))
     return DataFrame(means, columns=["surprisal", "value", "low", "high", "n"])

@@ -45,10 +45,15 @@ _TIE = "\x00"
 
 
 def tied(text: str, width: int = 40, tie: str = "\xa0") -> str:
-    """Returns a text with another blank in brackets of at most `width` characters."""
+    """Returns a text whose short brackets keep on one line: their blanks are replaced.
 
-    def without_blanks(found: re.Match[str]) -> str:
-        return found[0].replace(" ", tie) if len(found[0]) <= width else found[0]
+    Args:
+        width: characters of a bracket that is kept together, at most.
+        tie: what takes the place of a blank; a no-break space by default.
+    """
+
+    def without_blanks(brackets: re.Match[str]) -> str:
+        return brackets[0].replace(" ", tie) if len(brackets[0]) <= width else brackets[0]
 
     return _SHORT_BRACKETS.sub(without_blanks, text)
 
@@ -193,9 +198,9 @@ class Grid(NamedTuple):
         """
         figures = [row.cells[column].figure for row in self.rows]
         values = [figure.value if figure else None for figure in figures]
-        known = [value for value in values if value is not None] or [0.0]
+        defined = [value for value in values if value is not None] or [0.0]
         is_percent = any(figure.is_percent for figure in figures if figure)
-        low, high = (0.0, 1.0) if is_percent else (min(known), max(known))
+        low, high = (0.0, 1.0) if is_percent else (min(defined), max(defined))
         span = high - low or 1.0
         return [0 if value is None else round(8 * (value - low) / span) for value in values]
 
@@ -206,14 +211,20 @@ class Grid(NamedTuple):
         title = ""
         for row in self.rows:
             title = f"{row.labels[0]} " if row.is_heading else title
-            of_row = levels.setdefault(title, {})
-            of_row |= dict.fromkeys(filter(None, _chance_levels(row.cells)))
-        return ", ".join(title + " and ".join(of) for title, of in levels.items() if of)
+            row_levels = levels.setdefault(title, {})
+            row_levels |= dict.fromkeys(filter(None, _chance_levels(row.cells)))
+        return ", ".join(
+            title + " and ".join(levels_below)
+            for title, levels_below in levels.items()
+            if levels_below
+        )
 
     @property
     def caption(self) -> str:
         """Title, unit and source in one line."""
-        interval = f"{'' if self.unit else ','} with 95% interval" if self.has_figures else ""
+        interval = ""
+        if self.has_figures:
+            interval = " with 95% interval" if self.unit else ", with 95% interval"
         source = f" ({self.source})" if self.source else ""
         return f"{self.title}{self.unit}{interval}{source}"
 
@@ -227,30 +238,32 @@ class Grid(NamedTuple):
 
         Of a table with one column, nothing.
         """
-        facts = [i for i, heading in enumerate(self.headings) if heading.label in ("n", "chance")]
+        shared_columns = [
+            i for i, heading in enumerate(self.headings) if heading.label in ("n", "chance")
+        ]
         groups = list[list[int]]()  # columns that stay together
         for i, heading in enumerate(self.headings):
             if groups and _OF_THE_COLUMN_BEFORE.match(heading.label):
                 groups[-1].append(i)
-            elif i not in facts:
+            elif i not in shared_columns:
                 groups.append([i])
         middle = (len(groups) + 1) // 2
         halves = []
         for half_of_groups in (groups[:middle], groups[middle:]) if middle < len(groups) else ():
-            part = [i for of_group in half_of_groups for i in of_group]
+            half_columns = [i for group in half_of_groups for i in group]
             rows = [
                 row
                 for row in self.rows
                 if row.labels[0] != PUBLISHED
-                and (row.is_heading or any(row.cells[i].value for i in part))
+                and (row.is_heading or any(row.cells[i].value for i in half_columns))
             ]
             # n and chance of figures may be the same within it
-            columns = part if self.has_figures else sorted((*facts, *part))
+            columns = half_columns if self.has_figures else sorted((*shared_columns, *half_columns))
             half = self._replace(rows=tuple(rows)).of_columns(columns)
             names = [heading.label for heading in half.headings]
             texts = [heading.label for heading in half.headings if not heading.is_figure]
-            made = figure_grid(self.title, self.label_headings, names, half.rows, "", texts)
-            halves.append(made._replace(notes=self.notes))
+            laid_out = figure_grid(self.title, self.label_headings, names, half.rows, "", texts)
+            halves.append(laid_out._replace(notes=self.notes))
         return halves
 
 
@@ -262,20 +275,25 @@ def fitted(
     *,
     wraps_first: bool = False,
 ) -> list[Grid]:
-    """Returns the table if it fits, with intervals below figures and labels that wrap if need be.
+    """Returns the table if it fits into a width, or parts of its columns that each fit.
 
-    Otherwise its columns are divided into parts that each fit. `needed` returns the width that a
-    table needs; `least` is the width that labels have at least where they wrap, which they do
-    before intervals stand below figures if `wraps_first`.
+    If need be, intervals stand below figures and labels wrap. A part that cannot be divided further
+    is returned although it is too wide.
+
+    Args:
+        width: what there is, in the unit of `needed`.
+        needed: returns the width that a table needs.
+        least: width that labels have at least where they wrap.
+        wraps_first: whether labels wrap before intervals stand below figures.
     """
     shapes = [(True, None), (False, None), (True, least), (False, least)]
     for is_beside, room in sorted(shapes, key=lambda shape: wraps_first and not shape[0]):
-        shaped = grid._replace(is_beside=is_beside, room=room)
-        free = width - needed(shaped)
-        if free >= 0:
-            return [shaped._replace(room=room and room + free)]
-    again = partial(fitted, width=width, needed=needed, least=least, wraps_first=wraps_first)
-    return [part for half in grid.halves() for part in again(half)] or [shaped]
+        candidate = grid._replace(is_beside=is_beside, room=room)
+        spare = width - needed(candidate)
+        if spare >= 0:
+            return [candidate._replace(room=room and room + spare)]
+    fit_half = partial(fitted, width=width, needed=needed, least=least, wraps_first=wraps_first)
+    return [part for half in grid.halves() for part in fit_half(half)] or [candidate]
 
 
 def with_heading(title: str, rows: Iterable[GridRow]) -> list[GridRow]:
@@ -304,8 +322,8 @@ def grouped(grid: Grid) -> Grid:
         if not any(others):
             rows.append(row)
             continue
-        part = row._replace(labels=(*others,))
-        rows += with_heading(label, [part])[label == heading :]
+        without_label = row._replace(labels=(*others,))
+        rows += with_heading(label, [without_label])[label == heading :]
         heading = label
     return grid._replace(label_headings=("",), rows=tuple(rows))
 
@@ -321,12 +339,12 @@ def text_grid(
     `facts` are headings of columns that are not of figures.
     """
     names = list[str]()
-    made = []
+    grid_rows = []
     for labels, texts in rows:
         names = [*texts]
         cells = (text if isinstance(text, CellText) else CellText(text) for text in texts.values())
-        made.append(GridRow(tuple(map(visible, labels)), 0, tuple(cells)))
-    return figure_grid(title, label_headings, names, made, "", facts)
+        grid_rows.append(GridRow(tuple(map(visible, labels)), 0, tuple(cells)))
+    return figure_grid(title, label_headings, names, grid_rows, "", facts)
 
 
 def figure_grid(
@@ -351,7 +369,9 @@ def figure_grid(
     differs_in_columns = any(len(n) > 1 for n in n_of_columns)
     differs_in_rows = any(len(_numbers_of_items(row.cells)) > 1 for row in rows)
     has_n = any(n_of_columns) and (differs_in_columns or not differs_in_rows)
-    has_chance = any(map(any, chance_of_columns)) and any(len(of) > 1 for of in chance_of_columns)
+    has_chance = any(map(any, chance_of_columns)) and any(
+        len(levels) > 1 for levels in chance_of_columns
+    )
 
     def with_facts(
         cells: Iterable[CellText], n: str = "", chance: str = ""
@@ -377,8 +397,8 @@ def figure_grid(
             labels = (PUBLISHED, *[""] * (len(row.labels) - 1))
             cells = with_facts(CellText(text or "") for text in published)
             with_published.append(GridRow(labels, row.depth + 1, cells, is_published=True))
-    kinds = {cell.figure.is_percent for row in rows for cell in row.cells if cell.figure}
-    unit = PERCENT if kinds == {True} else ""
+    are_percent = {cell.figure.is_percent for row in rows for cell in row.cells if cell.figure}
+    unit = PERCENT if are_percent == {True} else ""
     return Grid(title, label_headings, tuple(headings), tuple(with_published), unit, source)
 
 
@@ -403,10 +423,10 @@ def _chance_levels(cells: Iterable[CellText]) -> list[str]:
 
 def chance_legend(figures: Iterable[Figure | None]) -> str:
     """Returns what the signs beside figures mean; without signs, ""."""
-    tested = [figure for figure in figures if figure and figure.chance_sign]
-    has_means = any(figure.statistic != "proportion" for figure in tested)
+    figures_with_sign = [figure for figure in figures if figure and figure.chance_sign]
+    has_means = any(figure.statistic != "proportion" for figure in figures_with_sign)
     legend = CHANCE_LEGEND if has_means else CHANCE_LEGEND.replace("; for EW and MW, t test", "")
-    return legend if tested else ""
+    return legend if figures_with_sign else ""
 
 
 def signs(grids: Iterable[Grid]) -> list[str]:

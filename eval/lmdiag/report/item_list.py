@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MOST_PARTS = 16_000
 """Words or regions that a page lists, over all items: of long texts it lists fewer items."""
 
-_OF_EACH = 12
+_MOST_OF_A_GROUP = 12
 """Contrasts per combination of levels in a sample, at most."""
 
 
@@ -74,14 +74,14 @@ def listed(
     first = runs[0]
     is_chosen = first.rows[["item", "id"]].isin(chosen).any(axis=1)
     sample = representative(first.outcomes, first.levels, first.n_parts)
-    wanted = {*sample, *first.rows.loc[is_chosen, "item"]}
-    tables = [table.of_items(wanted) for table in runs]
+    listed_ids = {*sample, *first.rows.loc[is_chosen, "item"]}
+    tables = [table.of_items(listed_ids) for table in runs]
     rows_of: dict[str, list[Sequence[Any]]] = {}
-    for of_runs in zip(*(records(table.rows) for table in tables), strict=True):
-        rows_of.setdefault(of_runs[0].item, []).append(of_runs)
-    parts = [_parts_by_row(table) for table in tables] if first.asks == "sentence" else []
+    for row_of_runs in zip(*(records(table.rows) for table in tables), strict=True):
+        rows_of.setdefault(row_of_runs[0].item, []).append(row_of_runs)
+    parts_of_runs = [_parts_by_row(table) for table in tables] if first.asks == "sentence" else []
     levels = tables[0].levels.to_dict("index")
-    found = []
+    listed_items = []
     for outcomes in zip(*(records(table.outcomes) for table in tables), strict=True):
         outcome = outcomes[0]
         name = outcome.Index
@@ -94,15 +94,17 @@ def listed(
             good=outcome.good if outcome.is_compared else outcome.order,
             difference=outcome.held if outcome.predictions else outcome.difference,
             place=expecting and (expecting.place or "none"),
-            verdicts=[verdict(of_run, first.asks) for of_run in outcomes],
-            predictions=[*zip(*(of_run.predictions for of_run in outcomes), strict=True)],
+            verdicts=[verdict(run_outcome, first.asks) for run_outcome in outcomes],
+            predictions=[*zip(*(run_outcome.predictions for run_outcome in outcomes), strict=True)],
             measures=_measures(tables, name),
             rows=rows,
-            contexts=[] if parts else _by_context(rows),
-            columns=_columns([[of[row[0].Index] for of in parts] for row in rows]) if parts else [],
+            contexts=[] if parts_of_runs else _by_context(rows),
+            columns=_columns(
+                [[parts[row[0].Index] for parts in parts_of_runs] for row in rows]
+            ) if parts_of_runs else [],
         )  # fmt: skip
-        found.append(item)
-    return found
+        listed_items.append(item)
+    return listed_items
 
 
 def _tags(levels: Mapping[str, Any], diagnostic: Diagnostic) -> dict[str, str]:
@@ -115,7 +117,7 @@ def _tags(levels: Mapping[str, Any], diagnostic: Diagnostic) -> dict[str, str]:
 
 
 def _by_context(rows: Sequence[Sequence[Any]]) -> list[list[Sequence[Any]]]:
-    """The rows of an item by their contexts."""
+    """Returns the rows of an item, those with the same context together."""
     contexts: dict[str, list[Sequence[Any]]] = {}
     for row in rows:
         contexts.setdefault(row[0].sentence, []).append(row)
@@ -123,13 +125,13 @@ def _by_context(rows: Sequence[Sequence[Any]]) -> list[list[Sequence[Any]]]:
 
 
 def _measures(tables: Sequence[RunItems], name: str) -> list[str]:
-    """The further measures of an item that any run has, with the value in each run."""
+    """Returns the further measures of an item that any run has: name, and the value in each run."""
     texts = []
     for measure in dict.fromkeys(x for table in tables for x in table.measures):
         values = [table.measures.get(measure, {}).get(name, math.nan) for table in tables]
         if not all(map(math.isnan, values)):
-            shown = ", ".join(numbers.decimals(value, 3) for value in values)
-            texts.append(f"{MeasureName.of(measure).label} {shown}")
+            value_texts = ", ".join(numbers.decimals(value, 3) for value in values)
+            texts.append(f"{MeasureName.of(measure).label} {value_texts}")
     return texts
 
 
@@ -142,56 +144,71 @@ def _parts_by_row(table: RunItems) -> dict[int, list[Any]]:
 
 
 def _columns(rows: Sequence[Sequence[Sequence[Any]]]) -> list[tuple[str, list[list[Any] | None]]]:
-    """The words of sentences that stand below each other, or the regions of conditions.
+    """Returns columns of words that stand below each other, or of the regions of conditions.
 
-    Words are aligned from the left as far as the sentences share them, and likewise from the right.
-    Each column has a name, "" for words, and for each row its part as each run has it, or None.
-    `rows` are the parts of each row in each run.
+    Words are aligned from the left as far as the shortest sentence reaches, and from the right as
+    far as all sentences end in the same words.
+
+    Args:
+        rows: of each row of an item, its parts in each run; runs may split words differently, and
+            those of the first run count.
+
+    Returns:
+        of each column its name, "" for words, and for each row its part as each run has it, or
+        None.
     """
-    parts = []
-    for reference, *others in rows:
-        parts_at = [{part.start: part for part in of_run} for of_run in others]
-        parts.append([
-            [part, *(of.get(part.start, part._replace(surprisal=None)) for of in parts_at)]
-            for part in reference
-        ])  # fmt: skip
-    texts = [[part[0].text for part in row] for row in parts]
-    longest = max(map(len, parts))
-    shortest = min(map(len, parts))
-    shared = 0  # words at the end
-    while shared < shortest and len({row[-1 - shared] for row in texts}) == 1:
-        shared += 1
+    parts_of_rows = []
+    for reference, *other_runs in rows:
+        parts_by_start = [{part.start: part for part in run_parts} for run_parts in other_runs]
+        row_parts = []
+        for part in reference:
+            unknown = part._replace(surprisal=None)
+            same_parts = [by_start.get(part.start, unknown) for by_start in parts_by_start]
+            row_parts.append([part, *same_parts])
+        parts_of_rows.append(row_parts)
+    texts_of_rows = [[part[0].text for part in row] for row in parts_of_rows]
+    longest = max(map(len, parts_of_rows))
+    shortest = min(map(len, parts_of_rows))
+    n_shared = 0  # words at the end
+    while n_shared < shortest and len({row[-1 - n_shared] for row in texts_of_rows}) == 1:
+        n_shared += 1
     aligned = [
-        [*row[: len(row) - shared], *[None] * (longest - len(row)), *row[len(row) - shared :]]
-        for row in parts
+        [*row[: len(row) - n_shared], *[None] * (longest - len(row)), *row[len(row) - n_shared :]]
+        for row in parts_of_rows
     ]
     columns = map(list, zip(*aligned, strict=True))
     return [(next(cell[0].name for cell in cells if cell), cells) for cells in columns]
 
 
 def representative(outcomes: DataFrame, levels: DataFrame, n_parts: int = 0) -> list[str]:
-    """Returns the ids of all items, or of too many of some of each combination of levels.
+    """Returns the ids of all items or, of too many, of a sample from each combination of levels.
 
-    They are spread evenly over their `order`, the worst and the best included, to show what the
-    model does well and what badly; figures cannot be computed from them. Items without a place in
-    the order are left out, unless none of a combination has one.
+    The sample is spread evenly over the `order` of the items, from the worst to the best: it shows
+    what the model does well and what badly, and figures cannot be computed from it. Items without a
+    place in the order are left out, unless none of a combination has one.
 
     Args:
         outcomes, levels: see `RunItems`.
         n_parts: words or regions of all items.
     """
-    most = min(MAX_LISTED, max(2, _MOST_PARTS * len(outcomes) // max(n_parts, 1)))
-    if len(outcomes) <= most:
+    limit = min(MAX_LISTED, max(2, _MOST_PARTS * len(outcomes) // max(n_parts, 1)))
+    if len(outcomes) <= limit:
         return [*outcomes.index]
     keys = [levels[by].fillna("") for by in levels] or [Series(0, outcomes.index)]
     groups = outcomes.groupby(keys, sort=False)
-    n = min(_OF_EACH, max(2, most // groups.ngroups)) if groups.ngroups > 1 else most
+    n_of_group = (
+        min(_MOST_OF_A_GROUP, max(2, limit // groups.ngroups)) if groups.ngroups > 1 else limit
+    )
     chosen_items = []
     for _, group in groups:
         ordered = group.dropna(subset="order").sort_values("order", kind="stable")
         ordered = ordered if len(ordered) else group
-        last = len(ordered) - 1
-        ranks = range(last + 1) if last < n else [round(i * last / (n - 1)) for i in range(n)]
+        last_rank = len(ordered) - 1
+        ranks = (
+            range(last_rank + 1)
+            if last_rank < n_of_group
+            else [round(i * last_rank / (n_of_group - 1)) for i in range(n_of_group)]
+        )
         chosen_items += [*ordered.index[ranks]]
     return chosen_items
 
@@ -270,48 +287,56 @@ def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
         words = words._replace(alone="surprisal of the critical word")
     is_compared = any(item.verdicts[0][0] != "plain" for item in listed_items)
     has_expected = any(item.place for item in listed_items)
-    first, last = ("lowest", "highest") if table.asks == "sentence" else ("highest", "lowest")
-    orders = {
-        "order": "order of the data",
-        "difference": f"{words.difference}, lowest first" if is_compared else "",
-        "-difference": f"{words.difference}, highest first" if is_compared else "",
-        "-good": words.good if is_compared else words.alone and f"{words.alone}, {first} first",
-        "good": words.alone and f"{words.alone}, {last} first" if not is_compared else "",
-        "place": "place of the expected word" if has_expected else "",
-    }
+    first_pole, last_pole = (
+        ("lowest", "highest") if table.asks == "sentence" else ("highest", "lowest")
+    )
+    orders = {"order": "order of the data"}
+    if is_compared:
+        orders["difference"] = f"{words.difference}, lowest first"
+        orders["-difference"] = f"{words.difference}, highest first"
+        orders["-good"] = words.good
+    elif words.alone:
+        orders["-good"] = f"{words.alone}, {first_pole} first"
+        orders["good"] = f"{words.alone}, {last_pole} first"
+    if has_expected:
+        orders["place"] = "place of the expected word"
     n_listed = sum(item.setting == NONE for item in listed_items)
-    counted = "contrasts" if table.is_compared else words.rows
+    noun = "contrasts" if table.is_compared else words.rows
     return {
         "listed": listed_items,
         "asks": table.asks,
         "has_critical_word": table.has_critical_word,
         "has_blanks": table.stimuli.asks_words,
         "total": len(table.outcomes),
-        "of_sample": counted if n_listed < len(table.outcomes) else "",
+        "of_sample": noun if n_listed < len(table.outcomes) else "",
         "filters": _filters(listed_items, data, words.outcomes if is_compared else {}),
         "orders": {value: text for value, text in orders.items() if text},
     }
 
 
 def _filters(
-    shown: Sequence[ListedItem], data: TaskRuns, outcomes: Mapping[str, str]
+    listed_items: Sequence[ListedItem], data: TaskRuns, outcomes: Mapping[str, str]
 ) -> list[_ItemFilter]:
-    """The choices of items by which any are told apart."""
-    every = {"": "all"}
+    """Returns the choices by which a reader filters the list; those with one value are left out.
+
+    Args:
+        outcomes: outcome of a contrast -> its words; {} where nothing is compared.
+    """
+    no_choice = {"": "all"}
     changed = {"changed": "differs between runs"} if outcomes and len(data.runs) > 1 else {}
-    places = _PLACES if any(item.place for item in shown) else {}
+    place_texts = _PLACES if any(item.place for item in listed_items) else {}
     levels: dict[str, dict[str, str]] = {}
-    for item in shown:
+    for item in listed_items:
         for level, name in item.tags.items():
             levels.setdefault(level.partition("=")[0], {})[level] = name
-    settings = dict.fromkeys(item.setting for item in shown)
+    settings = dict.fromkeys(item.setting for item in listed_items)
     filters = [
-        _ItemFilter("Outcome", "outcome", every | {**outcomes} | changed),
-        _ItemFilter("Expected word", "place", places),
+        _ItemFilter("Outcome", "outcome", no_choice | {**outcomes} | changed),
+        _ItemFilter("Expected word", "place", place_texts),
     ]
     for by, names in levels.items():
         in_order = sorted(names.items(), key=lambda level: level[0].lower())
-        filters.append(_ItemFilter(by.replace("_", " "), "levels", every | dict(in_order)))
+        filters.append(_ItemFilter(by.replace("_", " "), "levels", no_choice | dict(in_order)))
     labels = {name: data.diagnostic.setting_label(name) for name in settings}
-    filters.append(_ItemFilter("Perturbation", "setting", labels | every))
+    filters.append(_ItemFilter("Perturbation", "setting", labels | no_choice))
     return [choice for choice in filters if len(choice.options) > 2]

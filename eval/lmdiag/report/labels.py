@@ -30,8 +30,8 @@ from lmdiag.types import ModelInfo
 def model_facts(model: ModelInfo) -> list[str]:
     """Returns what a model is, in a few words each; of a server's model, what is known."""
     if model.server is not None:
-        who = own_id(model), model.kind, f"asked through {model.server}"
-        return [*filter(None, who), "commit and precision not known"]
+        identity = own_id(model), model.kind, f"asked through {model.server}"
+        return [*filter(None, identity), "commit and precision not known"]
     if model.counts_words:
         words = f"{numbers.count(model.vocab_size)} words"
         return [own_id(model), model.architecture, words, f"commit {short_commit(model.commit)}"]
@@ -47,8 +47,8 @@ def model_fact(results: Results) -> Fact:
     *facts, commit = model_facts(model)
     facts = [*facts, "cased" if model.cased else "uncased", commit]
     source = f"data {results.data.source} · {results.n_contexts} {asked(results)}"
-    known = framing_facts(results.protocol).items()
-    framing = " · ".join(f"{name} {shortened(text, 80)}" for name, text in known)
+    framing_texts = framing_facts(results.protocol).items()
+    framing = " · ".join(f"{name} {shortened(text, 80)}" for name, text in framing_texts)
     lines = (" · ".join(facts), source, framing, *remarks_on_model(results))
     return Fact(visible(model_label(model)), [line for line in lines if line])
 
@@ -90,8 +90,10 @@ def run_facts(results: Results) -> dict[str, str]:
     revision = f" at {data.revision[:12]}" if data.revision else ""
     rows = ", ".join(f"{task} {facts.n}" for task, facts in data.tasks.items())
     sample = f"; a sample, --limit {protocol.limit}" if protocol.limit else ""
-    what = asked(results)
-    facts_of = {"sentences": _sentence_facts, "questions": _choice_facts}.get(what, _blank_facts)
+    question_noun = asked(results)
+    facts_on_scoring = {"sentences": _sentence_facts, "questions": _choice_facts}.get(
+        question_noun, _blank_facts
+    )
     seconds = results.seconds.get("ask", 0)
     n = results.device.processes
     device = f"{results.device.name}, {n} process{'es' if n > 1 else ''}"
@@ -100,83 +102,89 @@ def run_facts(results: Results) -> dict[str, str]:
         "Commit": f"not known: asked through {model.server}" if model.server else model.commit,
         "Data": f"{data.source}{revision}, fingerprint {data.fingerprint}",
         "Rows": f"{rows}{sample}",
-        **facts_of(results),
-        "Cost": f"{results.n_contexts} {what} in {seconds:.0f} s on {device}",
+        **facts_on_scoring(results),
+        "Cost": f"{results.n_contexts} {question_noun} in {seconds:.0f} s on {device}",
         "Versions": ", ".join(map(" ".join, results.versions.items())),
         "Finished": results.finished,
     }
 
 
 def _sentence_facts(results: Results) -> dict[str, str]:
-    """What the probability of a sentence is."""
+    """Returns in words how the probability of a sentence is computed: name -> text."""
     model = results.model
     protocol = results.protocol
     if model.counts_words:
-        scored = _counted(model)
+        probability = _word_count_probability(model)
     elif model.kind in ("masked", "mntp"):
-        scored = "pseudo-log-likelihood of each word: each of its tokens is masked in turn"
+        probability = "pseudo-log-likelihood of each word: each of its tokens is masked in turn"
         if protocol.pll == "within-word":
-            scored += ", together with the later tokens of the word"
-        scored += "; read one place before it" if model.kind == "mntp" else ""
+            probability += ", together with the later tokens of the word"
+        if model.kind == "mntp":
+            probability += "; read one place before it"
     else:
-        scored = "of each word of a sentence, given all before it"
-        scored += ", with the correction at its boundary" if protocol.unit == "word" else ""
-        scored += f"; {_bos(model.sentence_bos)}"
-        scored += "" if model.sentence_bos else ", so that the first word has none"
+        probability = "of each word of a sentence, given all before it"
+        if protocol.unit == "word":
+            probability += ", with the correction at its boundary"
+        probability += f"; {_bos_text(model.sentence_bos)}"
+        if not model.sentence_bos:
+            probability += ", so that the first word has none"
     units = "in bits, summed over the tokens of a word, a region or a sentence"
-    return {"Probability": scored, "Surprisal": units}
+    return {"Probability": probability, "Surprisal": units}
 
 
 def _choice_facts(results: Results) -> dict[str, str]:
-    """What the share of an option is."""
+    """Returns in words what the share of an option is: name -> text."""
     share = "probability of the label of an option over that of all labels, after the question; "
     share += "a geometric mean over the orders of the options"
     sensitivity = "the good option has the largest share; equal shares count as not"
-    return {"Share": share, **_framing(results.protocol), "Sensitivity": sensitivity}
+    return {"Share": share, **_framing_facts(results.protocol), "Sensitivity": sensitivity}
 
 
 def _blank_facts(results: Results) -> dict[str, str]:
-    """What the probability of a word is, and how answers are scored."""
+    """Returns in words how words at blanks are scored, and how answers are: name -> text."""
     model = results.model
     protocol = results.protocol
-    scored = "of the word over the whole vocabulary, token by token"
+    probability = "of the word over the whole vocabulary, token by token"
     if protocol.unit == "word":
-        scored = "of the complete word, with the correction at its boundary"
-    scored += "; read one place before the mask" if model.kind == "mntp" else ""
+        probability = "of the complete word, with the correction at its boundary"
+    if model.kind == "mntp":
+        probability += "; read one place before the mask"
     if model.kind == "causal" and (model.bos or not model.server):
-        scored += f"; {_bos(model.bos)}"
+        probability += f"; {_bos_text(model.bos)}"
     if model.counts_words:
-        scored = _counted(model)
+        probability = _word_count_probability(model)
     rule = match_rule(model.word_folds)
     if model.word_folds:
         rule += f", as {'wordfreq' if needs_no_context(model) else 'the tokenizer'} reads them"
     declared = [x for task in results.tasks for x in results.diagnostic(task).perturbations]
-    perturbed = {x.name: x for x in declared if x.name in protocol.perturb}.values()
-    names = ", ".join(perturbation.label for perturbation in perturbed) or "none"
-    if any(perturbation.shuffled for perturbation in perturbed):
+    perturbations_asked = {x.name: x for x in declared if x.name in protocol.perturb}.values()
+    names = ", ".join(perturbation.label for perturbation in perturbations_asked) or "none"
+    if any(perturbation.shuffled for perturbation in perturbations_asked):
         names += f", {protocol.shuffles} shuffles, seed {protocol.seed}"
     ranks = " and ".join(map(str, protocol.k))
     return {
-        "Probability": scored,
-        **_framing(protocol),
+        "Probability": probability,
+        **_framing_facts(protocol),
         "Accuracy": f"among the first {ranks}; words are compared {rule}",
         "Sensitivity": f"threshold {protocol.threshold:g} on differences of probabilities",
         "Perturbations": names,
     }
 
 
-def _counted(model: ModelInfo) -> str:
-    """What the probability of a word is of a model of word counts."""
+def _word_count_probability(model: ModelInfo) -> str:
+    """Returns in words what the probability of a word is, for a model that counts words."""
     if needs_no_context(model):
         return "of the word among the words of the language, whatever the context"
     return "of the word after the words before it in the text, with <s> at its beginning"
 
 
-def _framing(protocol: Protocol) -> dict[str, str]:
+def _framing_facts(protocol: Protocol) -> dict[str, str]:
+    """Returns `framing_facts` with names that begin with a capital letter."""
     return {name.capitalize(): text for name, text in framing_facts(protocol).items()}
 
 
-def _bos(is_there: bool | None) -> str:
+def _bos_text(is_there: bool | None) -> str:
+    """Returns "with" or "without a beginning-of-sequence token"."""
     return f"{'with' if is_there else 'without'} a beginning-of-sequence token"
 
 
@@ -196,15 +204,19 @@ def asked_differently(protocols: Sequence[QueryOptions], names: Sequence[str]) -
     >>> asked_differently([QueryOptions(), QueryOptions(unit="word", bos="never")], ["a", "b"])
     ['a and b were asked differently: unit (token and word); bos (auto and never)']
     """
-    named = {knob.key for knob in KNOBS.values() if knob.named}
-    parts = [
-        {key: text for key, text in differing_knobs(protocols[0], x).items() if key not in named}
+    keys_in_names = {knob.key for knob in KNOBS.values() if knob.named}
+    differences = [
+        {
+            key: text
+            for key, text in differing_knobs(protocols[0], x).items()
+            if key not in keys_in_names
+        }
         for x in protocols
     ]
     return [
-        f"{names[0]} and {name} were asked differently: {'; '.join(different.values())}"
-        for name, different in zip(names, parts, strict=True)
-        if different
+        f"{names[0]} and {name} were asked differently: {'; '.join(texts.values())}"
+        for name, texts in zip(names, differences, strict=True)
+        if texts
     ]
 
 
@@ -251,8 +263,8 @@ def order_of(runs: Sequence[Results]) -> Order | None:
     if len(runs) > 1 and is_varied and len(models) == 1 and len({*layers}) == len(runs):
         return Order("layer", layers)
     steps = [run.model.training_step for run in runs if run.model.training_step is not None]
-    trained = {trained_model(run.model.id, run.model.revision) for run in runs}
-    if len(runs) > 1 and len(trained) == 1 and len({*steps}) == len(runs) and not is_varied:
+    trained_models = {trained_model(run.model.id, run.model.revision) for run in runs}
+    if len(runs) > 1 and len(trained_models) == 1 and len({*steps}) == len(runs) and not is_varied:
         return Order("step", steps)
     return None
 

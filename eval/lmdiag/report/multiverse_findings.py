@@ -40,11 +40,11 @@ def multiverse_findings(multiverse: Multiverse) -> list[str]:
     for model in multiverse.models:
         n = len(multiverse.numbers_of(model))
         verdicts = _verdicts_of_ways(multiverse, model) if n > 1 else {}
-        sides = [
-            (verdict, tuple(labels))
-            for verdict in VERDICTS
-            if (labels := [label for label, found in verdicts.items() if found == {verdict}])
-        ]
+        sides = []
+        for verdict in VERDICTS:
+            labels = [label for label, found in verdicts.items() if found == {verdict}]
+            if labels:
+                sides.append((verdict, tuple(labels)))
         changing = tuple(label for label, found in verdicts.items() if len(found) > 1)
         if sides or changing:
             models_with.setdefault(_Result(tuple(sides), changing), {})[visible(model)] = n
@@ -58,16 +58,20 @@ def _sentence(result: _Result, n_of: Mapping[str, int]) -> str:
     ways = f"in all {next(iter(n_of.values()))} ways of asking"
     if len(counts) > 1:
         ways = f"in all ways of asking ({listing([f'{n} of {x}' for x, n in n_of.items()])})"
-    rest = ""
+    changing_text = ""
     if result.changing:
-        rest = f"the result in {listing_of_first(result.changing)} depends on the way of asking"
+        changing_text = (
+            f"the result in {listing_of_first(result.changing)} depends on the way of asking"
+        )
     if not result.sides:
-        each = listing([f"{x}, asked in {n} ways" for x, n in n_of.items()])
-        return f"For {each}, {rest}."
-    number = 0 if len(n_of) == 1 else 1
-    parts = [f"{_SIDES[side][number]} {listing_of_first(of)}" for side, of in result.sides]
+        models_and_ways = listing([f"{x}, asked in {n} ways" for x, n in n_of.items()])
+        return f"For {models_and_ways}, {changing_text}."
+    verb_number = 0 if len(n_of) == 1 else 1
+    parts = [
+        f"{_SIDES[side][verb_number]} {listing_of_first(labels)}" for side, labels in result.sides
+    ]
     text = f"{capital(ways)}, {names} {listing(parts)}"
-    return f"{'; '.join(filter(None, (text, rest)))}."
+    return f"{'; '.join(filter(None, (text, changing_text)))}."
 
 
 def _verdicts_of_ways(multiverse: Multiverse, model: str) -> dict[str, set[VersusChance]]:

@@ -61,7 +61,7 @@ def protocols_line(multiverse: Multiverse, model: str) -> str:
     count = len(multiverse.numbers_of(model))
     knobs = multiverse.choices(model).items()
     choices = "; ".join(f"{knob} {', '.join(map(choice_label, values))}" for knob, values in knobs)
-    return ": ".join(filter(None, (f"{count} protocol{'s' * (count != 1)}", choices)))
+    return ": ".join(filter(None, (f"{count} protocol{'s' if count != 1 else ''}", choices)))
 
 
 def _sections(multiverse: Multiverse) -> Iterator[Section]:
@@ -142,11 +142,11 @@ def _range_grid(multiverse: Multiverse, figures: Sequence[Headline], model: str)
             values = multiverse.range_of(headline, model)
             effects = values.pop("effects")
             values |= {knob: effects.get(knob) for knob in knobs}
-            asked = curve[default].value if default in curve else None
-            statistic = next(iter(curve.values())).statistic
+            default_value = curve[default].value if default in curve else None
+            statistic = next(iter(curve.values())).statistic  # the same in all protocols
             cells = {
                 name: "" if value is None else numbers.number(value, statistic)
-                for name, value in ({"default": asked} | values).items()
+                for name, value in ({"default": default_value} | values).items()
             }
             rows.append(((headline.label,), cells))
     title = visible(model) if len(multiverse.models) > 1 else ""
@@ -184,14 +184,14 @@ def multiverse_plots(multiverse: Multiverse, figures: Sequence[Headline]) -> Ite
 
     The curves of each model, then those of the differences from the first model of each other one.
     """
-    shown = _shown(multiverse)
+    figures_of_page = _figures_with_curves(multiverse)
     reference, *others = multiverse.models
     for number, model in enumerate(multiverse.models, start=1):
         for headline in figures:
             if multiverse.curve(headline, model):
                 plot = _model_plot(multiverse, headline, model, COLORS[(number - 1) % len(COLORS)])
                 name = f"{_file_name(headline)}-{number}"
-                yield plot._replace(name=name, is_repeated=headline not in shown)
+                yield plot._replace(name=name, is_repeated=headline not in figures_of_page)
     for number, new in enumerate(others, start=2):
         knobs = multiverse.choices(reference) | multiverse.choices(new)
         pair = difference_title(reference, new)
@@ -205,6 +205,7 @@ def multiverse_plots(multiverse: Multiverse, figures: Sequence[Headline]) -> Ite
 
 
 def _file_name(headline: Headline) -> str:
+    """Returns the name of the file of a figure's curve, without its ending."""
     parts = (re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in headline.key if part)
     return "-".join(parts)
 
@@ -218,28 +219,33 @@ def _are_percent(multiverse: Multiverse, headline: Headline) -> bool:
 def _model_plot(multiverse: Multiverse, headline: Headline, model: str, color: str) -> Plot:
     """The curve of a figure of a model; all those in percent have one scale."""
     curves = {name: multiverse.curve(headline, name) for name in multiverse.models}
-    values = [figure for curve in curves.values() for _, figure in curve]
+    figures = [figure for curve in curves.values() for _, figure in curve]
     is_percent = _are_percent(multiverse, headline)
-    bounds = [bound for x in values for bound in (x.value, x.ci_low, x.ci_high)]
-    ends = [0.0, 1.0] if is_percent else [bound for bound in bounds if bound is not None]
+    values_and_bounds = [bound for x in figures for bound in (x.value, x.ci_low, x.ci_high)]
+    scale_values = (
+        [0.0, 1.0] if is_percent else [bound for bound in values_and_bounds if bound is not None]
+    )
     rows = _model_rows(multiverse, curves[model], model)
     title = f"{visible(headline.label)}, {visible(model)}"
-    statistic = values[0].statistic
-    known = sorted(figure.value for _, figure in curves[model] if figure.value is not None)
-    low, high = (numbers.number(x, statistic) + "%" * is_percent for x in (known[0], known[-1]))
-    chart = _chart(rows, multiverse.choices(model), color, is_percent, ends)
+    statistic = figures[0].statistic
+    sorted_values = sorted(figure.value for _, figure in curves[model] if figure.value is not None)
+    sign = "%" if is_percent else ""
+    low = numbers.number(sorted_values[0], statistic) + sign
+    high = numbers.number(sorted_values[-1], statistic) + sign
+    chart = _chart(rows, multiverse.choices(model), color, is_percent, scale_values)
     return Plot("curve", "", f"{title}: from {low} to {high}.", chart, heading=title)
 
 
 def how_to_read(multiverse: Multiverse, figures: Sequence[Headline]) -> str:
     """Returns what the marks of the charts of some figures mean."""
     curves = [multiverse.curve(x, model) for x in figures for model in multiverse.models]
-    chance = "; the dashed line is chance, and a hollow point is not distinguishable from chance"
-    has_chance = any(figure.chance is not None for curve in curves for _, figure in curve)
-    return f"{_HOW_TO_READ}{chance * has_chance}."
+    if any(figure.chance is not None for curve in curves for _, figure in curve):
+        chance = "the dashed line is chance, and a hollow point is not distinguishable from chance"
+        return f"{_HOW_TO_READ}; {chance}."
+    return f"{_HOW_TO_READ}."
 
 
-def _shown(multiverse: Multiverse) -> list[Headline]:
+def _figures_with_curves(multiverse: Multiverse) -> list[Headline]:
     """The figures whose curves a page shows: those with a chance level come first."""
 
     def has_chance(headline: Headline) -> bool:

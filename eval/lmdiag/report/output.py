@@ -193,11 +193,11 @@ class Output:
         lines = [*map(_capitalized, grid.notes), *signs([grid])]
         if not section.task:
             is_first = grid is section.grids[0]
-            of_tables = [
+            table_notes = [
                 line for other in section.grids for line in (*other.notes, *signs([other]))
             ]
             if is_first:
-                lines += [line for line in section.of_figures if line not in of_tables]
+                lines += [line for line in section.of_figures if line not in table_notes]
             lines += [f"{fact.name}: {', '.join(fact.lines)}" for fact in self.facts if fact.lines]
             is_short = len("".join(section.signatures)) <= _LONG_SIGNATURE
             lines += section.signatures if is_first or is_short else ()

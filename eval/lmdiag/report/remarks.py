@@ -41,7 +41,9 @@ def remarks_on_overview(figures: ReportFigures) -> list[str]:
     """Returns what the figures of the tasks lack, in lines that name the task of several."""
     lines = []
     for task in figures.tasks:
-        name = f"{visible(figures.diagnostic(task).short_title)}: " * (len(figures.tasks) > 1)
+        name = ""
+        if len(figures.tasks) > 1:
+            name = f"{visible(figures.diagnostic(task).short_title)}: "
         remarks = [*remarks_on_rows(task, figures), *_without_figures(task, figures, ("none",))]
         lines += [name + remark for remark in remarks]
     return lines
@@ -85,7 +87,7 @@ def against_chance(figures: ReportFigures, task: str = "") -> list[str]:
         texts = []
         for name, table in tables.items():
             tested = table[(table["run"] == run) & table["p_chance"].notna()]
-            start = f"{figures.diagnostic(name).short_title} " * (len(tables) > 1)
+            start = f"{figures.diagnostic(name).short_title} " if len(tables) > 1 else ""
             for heading, p_chance in zip(tested["heading"], tested["p_chance"], strict=True):
                 p = numbers.p_value(p_chance)
                 texts.append(visible(f"{start}{heading} p {'' if p[0] == '<' else '= '}{p}"))
@@ -114,7 +116,9 @@ def _left_out(content: SettingResults, where: str, remedy: str) -> Iterator[str]
     n = content.equal_contrasts
     compared = content.measures.get("sensitivity")
     if n and compared and compared.value is not None:
-        contrasts = f"{n:,} contrast{'s' * (n > 1)} whose good and bad rows have the same text"
+        contrasts = (
+            f"{n:,} contrast{'s' if n > 1 else ''} whose good and bad rows have the same text"
+        )
         yield f"not compared{where}: {contrasts} or the same tokens"
     if content.shared_tokens:
         words = [visible(row.word) for row in content.shared_tokens]
@@ -122,5 +126,5 @@ def _left_out(content: SettingResults, where: str, remedy: str) -> Iterator[str]
     if content.without_first:
         first = f"the first word of {content.without_first:,} sentences"
         if n := content.first_word_contrasts:
-            first += f", in which the sentences of {n:,} contrast{'s' * (n > 1)} differ"
+            first += f", in which the sentences of {n:,} contrast{'s' if n > 1 else ''} differ"
         yield f"not scored{where}: {first}, which has nothing before it{remedy}"

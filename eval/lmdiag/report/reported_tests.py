@@ -45,7 +45,9 @@ class ReportedTest(NamedTuple):
     @property
     def direction(self) -> Literal["higher", "lower", ""]:
         """On which side of zero the value lies."""
-        return "higher" if self.value > 0 else "lower" if self.value < 0 else ""
+        if self.value == 0 or math.isnan(self.value):
+            return ""
+        return "higher" if self.value > 0 else "lower"
 
     @property
     def named(self) -> str:

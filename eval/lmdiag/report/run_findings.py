@@ -38,7 +38,7 @@ def run_findings(results: Results, subject: str = "") -> list[str]:
     Diagnostics with one figure share the first sentence; one with several has its own. `subject`
     takes the place of the name of the model.
     """
-    clauses = [clause for task in results.tasks if (clause := _clause(results, task))]
+    clauses = [*filter(None, (_clause_on(results, task) for task in results.tasks))]
     shared = [clause for clause in clauses if not clause.is_alone]
     groups = [shared] if shared else []
     groups += [[clause] for clause in clauses if clause.is_alone]
@@ -54,22 +54,21 @@ def run_findings(results: Results, subject: str = "") -> list[str]:
 
 def _all_tied(results: Results, subject: str) -> list[str]:
     """Says where all contrasts are tied, so that there is neither a preference nor a test."""
-    tied = [
-        f"{f'any of the {figure.n} contrasts' if figure.n > 1 else 'the contrast'} "
-        f"{_where(results.diagnostic(task), key)}"
-        for task in results.tasks
-        for key, figure in _named_figures(results, task).items()
-        if figure.n and figure.n_tied == figure.n
-    ]
-    if not tied:
+    tied_places = []
+    for task in results.tasks:
+        for key, figure in _named_figures(results, task).items():
+            if figure.n and figure.n_tied == figure.n:
+                contrasts = f"any of the {figure.n} contrasts" if figure.n > 1 else "the contrast"
+                tied_places.append(f"{contrasts} {_where(results.diagnostic(task), key)}")
+    if not tied_places:
         return []
-    why = "two rows share the highest probability (tied)"
-    return [f"{subject} has no preference in {listing(tied)}: {why}."]
+    reason = "two rows share the highest probability (tied)"
+    return [f"{subject} has no preference in {listing(tied_places)}: {reason}."]
 
 
-def _clause(results: Results, task: str) -> _Clause | None:
-    """What a model does on a diagnostic; None without a figure that has a chance level."""
-    figures = _tested(results, task)
+def _clause_on(results: Results, task: str) -> _Clause | None:
+    """Returns what a model does on a diagnostic; None without a figure tested against chance."""
+    figures = _tested_figures(results, task)
     if not figures:
         return None
     diagnostic = results.diagnostic(task)
@@ -129,7 +128,7 @@ def _where(diagnostic: Diagnostic, key: FigureKey) -> str:
     return finding.items[key.level] or f"on {visible(diagnostic.short_title)}"
 
 
-def _tested(results: Results, task: str) -> dict[FigureKey, Figure]:
+def _tested_figures(results: Results, task: str) -> dict[FigureKey, Figure]:
     """The figures of a diagnostic that findings name, those with a test against chance."""
     figures = _named_figures(results, task)
     return {key: figure for key, figure in figures.items() if figure.versus_chance}
@@ -170,13 +169,13 @@ def frequency_findings(
                 share = f"{where} in {percent(c.new)}"
             if c.n_tied:
                 share += f" (over {c.n} contrasts that are not tied)"
-            parts.append(f"{share}, {_beside(c, model)}")
+            parts.append(f"{share}, {_compared_with_model(c, model)}")
         if parts:
             sentences.append(f"Frequency alone {diagnostic.finding.above} {listing(parts)}.")
     return sentences
 
 
-def _beside(c: Comparison, model: str) -> str:
+def _compared_with_model(c: Comparison, model: str) -> str:
     """What the adjusted test says of word frequencies beside a model."""
     p = numbers.p_value(c.p_adjusted)
     if math.isnan(c.p_adjusted):
@@ -199,7 +198,7 @@ def prediction_findings(results: Results) -> list[str]:
         figure = results.figure(FigureKey(task, "none", "suite_accuracy"))
         if figure and figure.value is not None:
             share = f"{percent(figure.value)} of the predictions hold for {name}"
-            n = f"{figure.n} item{'s' * (figure.n != 1)}"
+            n = f"{figure.n} item{'s' if figure.n != 1 else ''}"
             sentences.append(f"On average over {n}, {share}{within(figure, figure.statistic)}.")
     return sentences
 
@@ -213,25 +212,26 @@ def models_findings(runs: Sequence[Results], noun: str = "models") -> list[str]:
     for results in runs:
         for task in results.tasks:
             diagnostic = results.diagnostic(task)
-            for key, figure in _tested(results, task).items():
+            for key, figure in _tested_figures(results, task).items():
                 verdicts.setdefault(_where(diagnostic, key), []).append(figure.versus_chance)
     if not verdicts:
         return []
     above = []
     below = []
-    for where, of_runs in verdicts.items():
-        of = f" ({len(of_runs)} tested)" if len(of_runs) < len(runs) else ""
-        above.append(f"{of_runs.count('above') or 'none'} {where}{of}")
-        if n := of_runs.count("below"):
-            below.append(f"{n} {where}{of}")
+    for where, verdicts_of_runs in verdicts.items():
+        n_tested = f" ({len(verdicts_of_runs)} tested)" if len(verdicts_of_runs) < len(runs) else ""
+        above.append(f"{verdicts_of_runs.count('above') or 'none'} {where}{n_tested}")
+        if n := verdicts_of_runs.count("below"):
+            below.append(f"{n} {where}{n_tested}")
     text = f"above chance are {listing(above)}"
-    if not any("above" in of_runs for of_runs in verdicts.values()):
+    if not any("above" in verdicts_of_runs for verdicts_of_runs in verdicts.values()):
         text = f"none is above chance {' or '.join(verdicts)}"
-    rest = f"; below chance are {listing(below)}" if below else ""
-    return [f"Of {len(runs)} {noun}, {text}{rest}."]
+    below_text = f"; below chance are {listing(below)}" if below else ""
+    return [f"Of {len(runs)} {noun}, {text}{below_text}."]
 
 
 def _verb(finding: Finding, verdict: VersusChance) -> str:
+    """Returns what a model does where its figure is above, below or at chance."""
     verbs = {"above": finding.above, "below": finding.below}
     return verbs.get(verdict, "cannot be told from chance")
 
@@ -241,21 +241,22 @@ def _same_verdicts(
 ) -> tuple[str, ...]:
     """Models of the paper whose published figures lie on the same sides of chance."""
     published = reference_figures(results, task)
-    same = []
+    names = []
     for model, name in REFERENCES.items():
-        reported = [published.get((model, key)) for key in figures]
+        published_figures = [published.get((model, key)) for key in figures]
         verdicts = [
             # the count that was rounded to a percentage
             Figure(round(x.value / 100 * x.n) / x.n, x.n, chance=figure.chance).versus_chance
-            for x, figure in zip(reported, figures.values(), strict=True)
+            for x, figure in zip(published_figures, figures.values(), strict=True)
             if x is not None
         ]
         is_other = results.model.id.rpartition("/")[2] != model
         if is_other and verdicts == [figure.versus_chance for figure in figures.values()]:
-            same.append(name)
-    return tuple(same)
+            names.append(name)
+    return tuple(names)
 
 
 def _as_published(names: Sequence[str]) -> str:
+    """Returns the end of a sentence on models of the paper that do the same; "" for none."""
     verb = "do" if len(names) > 1 else "does"
     return f", as the published {listing(names)} {verb}" if names else ""

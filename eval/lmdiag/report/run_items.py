@@ -38,6 +38,9 @@ _SHOWN_OTHERWISE = (
 MAX_LISTED = 600
 """Number of contrasts of a task that a page lists in full; of more it shows a sample."""
 
+_DARKEST = 8
+"""The largest shade of a cell."""
+
 TopWord = tuple[str, float | None, bool]
 """A word at a blank, its probability if it is known, and whether it is expected."""
 
@@ -129,18 +132,20 @@ class RunItems:
         table = part_rows(self.stimuli, self.predictions, per, self.rows.index)
         names = table["number"].astype(str) + " " + table["name"]
         bits = table["surprisal"].fillna(0.0)
+        bits_per_shade = 4 if has_regions else 2  # a region has several words
         regions = [*map(critical_region, self.stimuli.regions or ())]
-        spans = [(x.get("start", -1), x.get("end", -1)) for x in regions]
-        places = zip(table["row"], table["start"], strict=True)
-        is_critical = [bool(spans) and spans[r][0] <= x < spans[r][1] for r, x in places]
+        is_critical = [
+            bool(regions) and _begins_in(regions[row], start)
+            for row, start in zip(table["row"], table["start"], strict=True)
+        ]
         return table[["row", "start", "text", "surprisal"]].assign(
             is_critical=is_critical,
             name=names.str.rstrip() if has_regions else "",
-            shade=(bits / (4 if has_regions else 2)).clip(upper=8).astype(int),
+            shade=(bits / bits_per_shade).clip(upper=_DARKEST).astype(int),
         )
 
     def level(self, by: str) -> Series[Any]:
-        """Returns the level of each item in a break-down, "" where it has none."""
+        """Returns the level of each item in a break-down, "" for an item without one."""
         levels = self.levels.get(by, Series("", self.outcomes.index))
         return levels.fillna("")
 
@@ -152,6 +157,11 @@ class RunItems:
             return [word for word, *_ in row.top]
         parts = replace(self, rows=self.rows.loc[[row.Index]]).parts()
         return [f"{part.text} {numbers.bits(part.surprisal)}" for part in parts.itertuples()]
+
+
+def _begins_in(region: Mapping[str, Any], start: int) -> bool:
+    """Whether a part that begins at a character begins in a region; an empty one has no parts."""
+    return "start" in region and region["start"] <= start < region["end"]
 
 
 def records(table: DataFrame) -> list[Any]:
@@ -180,28 +190,31 @@ def verdict(outcome: Any, asks: str) -> tuple[str, str]:
     gap = outcome.difference
     if outcome.prefers_good is None or gap is None:
         return "unknown", "cannot be compared"
-    size = numbers.probability(abs(gap))
+    size_text = numbers.probability(abs(gap))
     if asks == "sentence":
-        size = f"{numbers.bits(abs(gap))} bits"
+        size_text = f"{numbers.bits(abs(gap))} bits"
     # TIE is in nats, and the difference in bits or, for nearly equal ones, in parts of the good one
     if abs(gap) <= (TIE / math.log(2) if asks == "sentence" else TIE * outcome.good):
         return "tied", "neither preferred"
     if not outcome.prefers_good:
-        return "wrong", f"bad preferred by {size}"
+        return "wrong", f"bad preferred by {size_text}"
     if outcome.by_threshold == 0:
-        return "narrow", f"good preferred by only {size}"
-    return "right", f"good preferred by {size}"
+        return "narrow", f"good preferred by only {size_text}"
+    return "right", f"good preferred by {size_text}"
 
 
 def _verdict_on_predictions(outcome: Any) -> tuple[str, str]:
+    """Returns `verdict` of an item of a suite: how many of its predictions hold."""
     n = len(outcome.predictions)
-    held = outcome.held
-    if held is None:
+    share_held = outcome.held
+    if share_held is None:
         return "unknown", "cannot be evaluated"
-    kind = "right" if held == 1 else "narrow" if held else "wrong"
+    kind = "narrow"
+    if share_held in (0, 1):
+        kind = "right" if share_held else "wrong"
     if n == 1:
-        return kind, f"prediction {'holds' if held else 'does not hold'}"
-    return kind, f"{round(held * n)} of {n} predictions hold"
+        return kind, f"prediction {'holds' if share_held else 'does not hold'}"
+    return kind, f"{round(share_held * n)} of {n} predictions hold"
 
 
 # ---- from runs -----------------------------------------------------------------------------------
@@ -214,20 +227,25 @@ def items(run: Run, task: str, setting: str = NONE) -> RunItems:
     scores = run.scores_of(task, setting)
     asks = "choice" if any(predictions.labels) else stimuli.diagnostic.asks
     rows = _rows(stimuli, predictions, asks, run.results.model.word_folds)
-    first = rows.drop_duplicates("item")["item"]
+    item_of_first_row = rows.drop_duplicates("item")["item"]
     levels = DataFrame(dict(stimuli.levels), rows.index)
-    measured = DataFrame(dict(measure_columns(stimuli, scores)), rows.index)
-    measured = measured.groupby(rows["item"], sort=False).first()
+    measure_values = DataFrame(dict(measure_columns(stimuli, scores)), rows.index)
+    measure_values = measure_values.groupby(rows["item"], sort=False).first()
     threshold = number_text(run.results.protocol.threshold)
-    sensitivity = [measured.get(name) for name in ("sensitivity", f"sensitivity@{threshold}")]
-    further = [name for name in measured if name.partition("@")[0] not in _SHOWN_OTHERWISE]
-    predicted = _predictions(stimuli, first, scores.get("prediction_accuracy"))
-    order = rows["item"].map({item: i for i, item in enumerate(first)})
+    sensitivity = [measure_values.get(name) for name in ("sensitivity", f"sensitivity@{threshold}")]
+    further_measures = [
+        name for name in measure_values if name.partition("@")[0] not in _SHOWN_OTHERWISE
+    ]
+    suite_predictions = _suite_predictions(
+        stimuli, item_of_first_row, scores.get("prediction_accuracy")
+    )
+    order = rows["item"].map({item: i for i, item in enumerate(item_of_first_row)})
     is_good = rows["good"].eq(True)
     rows = rows.iloc[np.lexsort((~is_good, order))]
     return RunItems(
-        asks=asks, rows=rows, outcomes=outcomes_of(rows, predicted, *sensitivity),
-        levels=levels.loc[first.index].set_axis(first), measures=measured[further],
+        asks=asks, rows=rows, outcomes=outcomes_of(rows, suite_predictions, *sensitivity),
+        levels=levels.loc[item_of_first_row.index].set_axis(item_of_first_row),
+        measures=measure_values[further_measures],
         stimuli=stimuli, predictions=predictions,
     )  # fmt: skip
 
@@ -243,17 +261,19 @@ def _rows(
     response = table["surprisal"]
     if _has_critical_word(stimuli) and any(predictions.words or ()):
         response = item_rows(stimuli, predictions, {}, "row")["surprisal"]
-    texts = {name: columns.get(name, [""] * n) for name in ("right_context", "target", "condition")}
+    text_columns = {
+        name: columns.get(name, [""] * n) for name in ("right_context", "target", "condition")
+    }
     expected = columns["expected"] if asks == "word" else [()] * n
-    tops = [list[TopWord]()] * n
+    top_lists = [list[TopWord]()] * n
     if asks == "word":
         words = zip(predictions.top_words, predictions.top_log_probs, expected, strict=True)
-        tops = [top_words(*of_row, folds) for of_row in words]
+        top_lists = [top_words(*row_words, folds) for row_words in words]
     good = Series(columns.get("good"), table.index, object)
-    conditions = Series(texts["condition"], table.index, object).replace("", "sentence")
+    conditions = Series(text_columns["condition"], table.index, object).replace("", "sentence")
     is_sentence = asks == "sentence"
     item_column = "item" if stimuli.diagnostic.has_regions else "contrast"
-    return DataFrame(texts, table.index).assign(
+    return DataFrame(text_columns, table.index).assign(
         item=columns.get(item_column, columns["id"]),
         id=columns["id"],
         item_name=_item_names(stimuli),
@@ -267,21 +287,27 @@ def _rows(
         probability=table["probability"],
         rank=Series(predictions.rank if asks == "word" else None, table.index, object),
         n_tokens=Series(predictions.n_tokens if is_sentence else None, table.index, object),
-        value=_values(table, response, good) if is_sentence else table["probability"],
-        top=Series(tops, table.index, object),
-        place=Series([place_of_expected(top) for top in tops], table.index, object),
+        value=_compared_values(table, response, good) if is_sentence else table["probability"],
+        top=Series(top_lists, table.index, object),
+        place=Series([place_of_expected(top) for top in top_lists], table.index, object),
     )
 
 
-def _values(table: DataFrame, response: Series[float], good: Series[Any]) -> Series[float]:
-    """What sentences are compared by, or ordered by: the higher, the less surprising.
+def _compared_values(table: DataFrame, response: Series[float], good: Series[Any]) -> Series[float]:
+    """Returns what sentences are compared or ordered by: higher values for less surprising ones.
 
-    Good and bad ones are compared as whole sentences, others are ordered by the response.
+    Good and bad ones are compared as whole sentences, others are ordered by their response.
+
+    Args:
+        table: with the column `surprisal`, bits.
+        response: bits of the critical word, or of the whole sentence.
+        good: whether a row is good; None where rows are not compared.
     """
     return -table["surprisal"] if good.notna().any() else -response
 
 
 def _has_critical_word(stimuli: Stimuli) -> bool:
+    """Whether the sentences have a critical region; the regions of all have the same names."""
     return any(map(critical_region, (stimuli.regions or ())[:1]))
 
 
@@ -299,7 +325,7 @@ def _item_names(stimuli: Stimuli) -> list[str]:
 
 
 def _with_blanks(columns: Columns) -> list[str]:
-    """The contexts with their blanks."""
+    """Returns each context with "____" where its word was, and what stands after it."""
     spaces = columns.get("gap_spaces", [""] * len(columns["id"]))
     texts = []
     for context, after, target, gap in zip(
@@ -321,11 +347,11 @@ def top_words(
     `folds` are differences between words that do not count, see `lmdiag.measures.fold_word`.
     """
     words = words or ()
-    matches = {fold_word(word, folds) for word in expected}
-    known: Sequence[float | None] = log_probs or [None] * len(words)
+    expected_keys = {fold_word(word, folds) for word in expected}
+    known_log_probs: Sequence[float | None] = log_probs or [None] * len(words)
     return [
-        (word, None if nats is None else math.exp(nats), fold_word(word, folds) in matches)
-        for word, nats in zip(words, known, strict=True)
+        (word, None if nats is None else math.exp(nats), fold_word(word, folds) in expected_keys)
+        for word, nats in zip(words, known_log_probs, strict=True)
     ]
 
 
@@ -334,10 +360,15 @@ def place_of_expected(top: Sequence[TopWord]) -> int | None:
     return next((i for i, (_, _, is_expected) in enumerate(top, start=1) if is_expected), None)
 
 
-def _predictions(
-    stimuli: Stimuli, first: Series[Any], scores: Scores | None
+def _suite_predictions(
+    stimuli: Stimuli, item_of_first_row: Series[Any], scores: Scores | None
 ) -> dict[str, list[Prediction]]:
-    """The predictions of each item of a suite; `first` has the item of its first row."""
+    """Returns item of a suite -> its predictions.
+
+    Args:
+        item_of_first_row: position of the first row of each item -> the item.
+        scores: 1 for a prediction that holds, by "ITEM/NUMBER".
+    """
     formulas = stimuli.columns().get("formulas")
     if formulas is None:
         return {}
@@ -349,7 +380,7 @@ def _predictions(
             (formula, holds.get(f"{item}/{number}"))
             for number, formula in enumerate(formulas[row], start=1)
         ]
-        for row, item in first.items()
+        for row, item in item_of_first_row.items()
     }
 
 
@@ -365,26 +396,27 @@ def outcomes_of(
     bad = rows[rows["good"].eq(False)]
     bad = bad.sort_values("value", ascending=False, kind="stable", na_position="first")
     bad = bad.drop_duplicates("item").set_index("item")
-    first = rows.drop_duplicates("item").set_index("item")
-    undefined = Series(math.nan, first.index)
+    first_rows = rows.drop_duplicates("item").set_index("item")
+    items = first_rows.index
+    undefined = Series(math.nan, items)
     outcomes = DataFrame({
-        "is_compared": first["good"].notna(),
-        "response": first["response"],
-        "good": good["value"].reindex(first.index),
-        "difference": (good["value"] - bad["value"]).reindex(first.index),
-        "good_row": good["row"].reindex(first.index),
-        "bad_row": bad["row"].reindex(first.index),
-        "prefers_good": undefined if prefers_good is None else prefers_good.reindex(first.index),
-        "by_threshold": undefined if by_threshold is None else by_threshold.reindex(first.index),
-        "predictions": Series([predictions.get(x, []) for x in first.index], first.index, object),
+        "is_compared": first_rows["good"].notna(),
+        "response": first_rows["response"],
+        "good": good["value"].reindex(items),
+        "difference": (good["value"] - bad["value"]).reindex(items),
+        "good_row": good["row"].reindex(items),
+        "bad_row": bad["row"].reindex(items),
+        "prefers_good": undefined if prefers_good is None else prefers_good.reindex(items),
+        "by_threshold": undefined if by_threshold is None else by_threshold.reindex(items),
+        "predictions": Series([predictions.get(item, []) for item in items], items, object),
     })  # fmt: skip
-    held = outcomes["predictions"].map(_held)
-    order = outcomes["difference"].where(outcomes["is_compared"], first["value"])
+    share_held = outcomes["predictions"].map(_share_held)
+    order = outcomes["difference"].where(outcomes["is_compared"], first_rows["value"])
     has_predictions = outcomes["predictions"].map(bool)
-    return outcomes.assign(held=held, order=order.mask(has_predictions, held))
+    return outcomes.assign(held=share_held, order=order.mask(has_predictions, share_held))
 
 
-def _held(predictions: Sequence[Prediction]) -> float:
+def _share_held(predictions: Sequence[Prediction]) -> float:
     """Share of the predictions that hold; NaN where one is not known or there are none."""
     holds = [holds for _, holds in predictions]
     return sum(map(bool, holds)) / len(holds) if holds and None not in holds else math.nan
@@ -415,18 +447,18 @@ def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Answers]:
         for model, run in zip(models, runs, strict=True)
         for task in run.stimuli
     ]
-    chosen: dict[str, Answers] = {}
+    answers_to: dict[str, Answers] = {}
     for name in ids:
         is_known = False
         for model, table in tables:
             rows = table.rows[(table.rows[["item", "id"]] == name).any(axis=1)]
             for row in records(rows):
                 is_known = True
-                new = Answers(row.sentence, table.asks == "sentence", {})
-                answers = chosen.setdefault(row.sentence, new)
+                no_answers = Answers(row.sentence, table.asks == "sentence", {})
+                answers = answers_to.setdefault(row.sentence, no_answers)
                 answers.of_models[model] = table.answer(row)
         if not is_known:
-            known = [x for _, table in tables for x in (*table.outcomes.index, *table.rows["id"])]
-            where = f"{suggest(name, known)} in {' or '.join(str(run.path) for run in runs)}"
-            raise BadInput(f"no item {name!r}{where}: name some of {first_few(known, 5)}")
-    return [*chosen.values()]
+            all_ids = [x for _, table in tables for x in (*table.outcomes.index, *table.rows["id"])]
+            where = f"{suggest(name, all_ids)} in {' or '.join(str(run.path) for run in runs)}"
+            raise BadInput(f"no item {name!r}{where}: name some of {first_few(all_ids, 5)}")
+    return [*answers_to.values()]

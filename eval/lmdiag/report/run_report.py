@@ -93,12 +93,15 @@ class Report:
         Raises:
             BadInput: the runs have no such task, measure or item.
         """
-        given = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
-        given = [chosen_run(run, tasks, measures) for run in given]
-        order = labels.order_of([run.results for run in given])
+        selected_runs = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
+        selected_runs = [chosen_run(run, tasks, measures) for run in selected_runs]
+        order = labels.order_of([run.results for run in selected_runs])
         if order and order.name == "layer":
             across = [*across, "layer"]
-        self.runs = [given[i] for i in labels.positions_in_order([run.results for run in given])]
+        self.runs = [
+            selected_runs[i]
+            for i in labels.positions_in_order([run.results for run in selected_runs])
+        ]
         self.figures = ReportFigures.of([run.results for run in self.runs])
         self.detailed = in_detail(self.runs)
         self._design = design
@@ -126,15 +129,15 @@ class Report:
 
     @cached_property
     def tasks(self) -> dict[str, TaskRuns]:
-        """The detailed runs that have each task."""
+        """Task -> the detailed runs that have it, with their items and figures."""
         tasks = {}
         for task in self.figures.tasks:
-            having = [i for i in self.detailed if task in self.runs[i].results.tasks]
-            runs = [self.runs[i] for i in having]
+            positions = [i for i in self.detailed if task in self.runs[i].results.tasks]
+            runs = [self.runs[i] for i in positions]
             task_items = [items(run, task) for run in runs]
-            looks = {self.figures.sources[i].label: self.detailed.index(i) for i in having}
+            looks = {self.figures.sources[i].label: self.detailed.index(i) for i in positions}
             looks = looks if len(runs) > 1 else {}
-            tasks[task] = TaskRuns(task, runs, self.figures.of_runs(having), task_items, looks)
+            tasks[task] = TaskRuns(task, runs, self.figures.of_runs(positions), task_items, looks)
         return tasks
 
     @cached_property
@@ -154,25 +157,27 @@ def runs_output(report: Report) -> Output:
     forms = {tuple(rows.form for rows in run.stimuli.values()) for run in report.runs}
     if forms != {("cloze",)}:
         return output
-    shown = cloze_output(ClozeNorms(report.runs, report.across))
-    chosen = [_chosen_items(report)] if report.chosen else []
-    return replace(output, sections=[*shown.sections, *chosen], findings=shown.findings)
+    norms_output = cloze_output(ClozeNorms(report.runs, report.across))
+    item_sections = [_chosen_items(report)] if report.chosen else []
+    return replace(
+        output, sections=[*norms_output.sections, *item_sections], findings=norms_output.findings
+    )
 
 
 def _runs_output(report: Report) -> Output:
-    """What is shown of runs.
+    """Returns what is shown of runs.
 
-    Conditions of own data, trends over training or size, headline figures, differences between the
-    runs, then a section per diagnostic.
+    Its sections: conditions of own data, trends over training or size, headline figures,
+    differences between the runs, then one per diagnostic.
     """
     figures = report.figures
     results = [source.results for source in figures.sources]
-    close = [figures.sources[i].label for i in report.detailed]
+    detailed_labels = [figures.sources[i].label for i in report.detailed]
     signatures = cited_signatures(run.signature for run in results)
     facts = []
     for source in figures.sources:
-        is_close = source.label in close and len(results) > 1
-        look = close.index(source.label) + 1 if is_close else 0
+        has_look = source.label in detailed_labels and len(results) > 1
+        look = detailed_labels.index(source.label) + 1 if has_look else 0
         facts.append(labels.model_fact(source.results)._replace(name=source.label, look=look))
     details = {
         source.label: labels.run_facts(source.results) | {"Signature": source.results.signature}
@@ -210,17 +215,17 @@ def brief_output(report: Report) -> Output:
     for design in report.designs[:_MOST_DESIGNS]:
         remarks = design.remarks[: None if design.tables else 1]  # one line says why
         designs.append(design._replace(remarks=remarks, further=()))
-    if further := len(report.designs) - len(designs):
-        line = f"the conditions of {further} more tasks: by the commands below"
+    if n_left_out := len(report.designs) - len(designs):
+        line = f"the conditions of {n_left_out} more tasks: by the commands below"
         designs.append(Section("", remarks=[line]))
-    first = [headline, *designs] if figures.are_first else [*designs, headline]
-    where = visible(shlex.quote(str(report.runs[0].path)))
+    first_sections = [headline, *designs] if figures.are_first else [*designs, headline]
+    path = visible(shlex.quote(str(report.runs[0].path)))
     commands = []
     for task in figures.tasks:
         title = visible(figures.diagnostic(task).short_title)
-        command = f"lmdiag report {where} --format text --tasks {visible(shlex.quote(task))}"
+        command = f"lmdiag report {path} --format text --tasks {visible(shlex.quote(task))}"
         commands.append(f"more of {title}: {command}")
-    return replace(output, sections=[*first, Section("", remarks=commands)])
+    return replace(output, sections=[*first_sections, Section("", remarks=commands)])
 
 
 def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
@@ -239,7 +244,7 @@ def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
         with suppress(BadInput):  # no measure is a proportion
             yield measures_plot(name or section.title, results)
 
-    first = overview(figures)
+    headline_section = overview(figures)
     section = section._replace(plots=Deferred(plots))
     asks_words = results.diagnostic(task).asks == "word"
     warnings = [f"{task}: words are compared {rule}"] if rule and asks_words else []
@@ -249,18 +254,19 @@ def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
             *without_any_figure(results, name or "The model"),
             *run_findings(results, name or "The model"),
         ],
-        sections=[section, Section("", signatures=first.signatures)],
+        sections=[section, Section("", signatures=headline_section.signatures)],
         frame=lambda: figures_of_runs([results]).assign(**{"model": name} if name else {}),
         document=lambda: {"task": task, **({"match": rule} if rule else {}), **content.to_json()},
     )  # fmt: skip
 
 
 def _findings(report: Report) -> Iterator[str]:
-    """The effects of own conditions, then figures against chance, or differences of a few runs.
+    """Yields the sentences above the tables.
 
-    Of one run on test suites, the share of the predictions that hold stands first. Of layers, the
-    figures of the last one are named, of many runs the number of models above and below each chance
-    level. First of all stands why a run has no figure.
+    First stands why a run has no figure. Then follow: of one run on test suites, the share of
+    predictions that hold; the effects of own conditions; of one run or the last layer, figures
+    against chance; of a few runs, their differences; of many, how many models are above and below
+    chance.
     """
     for source in report.figures.sources:
         yield from without_any_figure(source.results, source.label)
@@ -325,11 +331,12 @@ def _trends(report: Report) -> Iterator[Section]:
     """The headline figures of checkpoints, or of models of several sizes."""
     if len(report.runs) > 1:
         order = labels.order_of([run.results for run in report.runs])
-        title = "By number of parameters"
-        short_title = "By size"
-        if order:
-            title = "By layer" if order.name == "layer" else "Over training"
-            short_title = "By layer" if order.name == "layer" else "Training"
+        if order is None:
+            title, short_title = "By number of parameters", "By size"
+        elif order.name == "layer":
+            title, short_title = "By layer", "By layer"
+        else:
+            title, short_title = "Over training", "Training"
         plots = Deferred(lambda: report.trends)
         is_folded = report.are_layers and _has_response(report)  # means over all conditions
         yield Section(
@@ -366,16 +373,23 @@ def _title(report: Report) -> str:
 
 
 def _has_response(report: Report) -> bool:
-    """Whether all tasks are sentences of own data with conditions, whose response comes first."""
-    tested = [design for design in report.designs if design.tables]
+    """Whether every task has own sentences with conditions, and no figure in percent.
+
+    Then the response, as surprisal, is the main figure, and its tables stand first.
+    """
+    with_tables = [design for design in report.designs if design.tables]
     figures = report.figures
     tables = [headlines(task, figures) for task in figures.tasks]
     has_shares = any(table["is_percent"].any() for table in tables)
-    return len(tested) == len(figures.tasks) and not has_shares
+    return len(with_tables) == len(figures.tasks) and not has_shares
 
 
 def _headline_content(report: Report, grids: Sequence[Grid]) -> dict[str, Any]:
-    """What the page shows of the headline figures, whose tables are given."""
+    """Returns what the page shows of the headline figures.
+
+    Args:
+        grids: their tables.
+    """
     figures = report.figures
     results = [source.results for source in figures.sources]
     is_table = len(results) > MOST_BESIDE
@@ -441,27 +455,34 @@ def _differences(report: Report) -> Section:
 
 
 def _diagnostic(report: Report, section: Section, number: int) -> Section:
-    """A diagnostic with its charts and items, where the rows are there."""
+    """Returns the section of a diagnostic, with its charts and items where the rows are there.
+
+    Args:
+        section: with its tables.
+        number: of the section in the page, from 1.
+    """
     figures = report.figures
     diagnostic = figures.diagnostic(section.task)
-    close = [figures.sources[i].label for i in report.detailed]
+    detailed_labels = [figures.sources[i].label for i in report.detailed]
     about = [diagnostic.about] if diagnostic.about else []
     lines = []
     if labels.asked(figures.sources[0].results) == "questions":
         lines.append(_CHOICE)
-    if len(figures.sources) > len(close):
-        what = "Items" if len(figures.sources) > MOST_BESIDE else "Charts and items"
-        lines.append(f"{what} of {', '.join(close)}. The report of each run has its own.")
+    if len(figures.sources) > len(detailed_labels):
+        contents = "Items" if len(figures.sources) > MOST_BESIDE else "Charts and items"
+        lines.append(
+            f"{contents} of {', '.join(detailed_labels)}. The report of each run has its own."
+        )
     runs = [report.runs[i] for i in report.detailed]
     models = [run.results.model for run in runs if not needs_no_context(run.results.model)]
     is_causal = any(model.kind == "causal" for model in models)
     rows = next((run.stimuli[section.task] for run in runs if section.task in run.stimuli), None)
     if is_causal and rows and any(rows.columns().get("right_context", ())):
         lines.append("A causal model reads the left context only: the right context was not read.")
-    is_of_response = _has_response(report)  # which the section of the conditions has
-    if is_of_response:
+    is_in_conditions = _has_response(report)  # which the section of the conditions has
+    if is_in_conditions:
         about = []
-    if is_of_response or len(figures.sources) > MOST_BESIDE:
+    if is_in_conditions or len(figures.sources) > MOST_BESIDE:
         section = section._replace(tables=(), further=[*section.tables, *section.further])
     return section._replace(
         short_title=diagnostic.short_title, about=about, notes=lines, anchor=str(number),
@@ -471,27 +492,29 @@ def _diagnostic(report: Report, section: Section, number: int) -> Section:
 
 
 def _plots(data: TaskRuns, is_many: bool) -> list[Plot]:
-    """The charts of a diagnostic.
+    """Returns the charts of a diagnostic; pages leave out those that are `is_repeated`.
 
-    A page leaves out figures that the headline table has, and of several runs the charts of each,
-    which are in the report of the run; of many models, all of them.
+    A page has the figures of the headline table already, and of several runs the charts of each are
+    in the report of that run; of many models it leaves out all of them.
     """
-    several = len(data.runs) > 1
-    repeated = "figures" if several or len(data.settings) == 1 else ""
+    are_several = len(data.runs) > 1
+    repeated_kind = "figures" if are_several or len(data.settings) == 1 else ""
     return [
         plot._replace(
-            is_repeated=is_many or plot.kind == repeated or (several and bool(plot.heading))
+            is_repeated=is_many
+            or plot.kind == repeated_kind
+            or (are_several and bool(plot.heading))
         )
         for plot in plots(data)
     ]
 
 
 def _lists(report: Report, task: str) -> list[ItemList]:
-    """The items of a diagnostic."""
+    """Returns the list of the items of a diagnostic, as the page has it."""
     data = report.tasks[task]
     models = [source.label for source in data.figures.sources]
-    listed = item_list(data, report.chosen)
-    return [ItemList("item_list", listed | {"task": task, "models": models})]
+    content = item_list(data, report.chosen)
+    return [ItemList("item_list", content | {"task": task, "models": models})]
 
 
 def _chosen_items(report: Report) -> Section:
@@ -510,7 +533,11 @@ def _chosen_items(report: Report) -> Section:
 
 
 def _method(asked: str) -> Iterator[str]:
-    """How to read the figures."""
+    """Yields how to read the figures.
+
+    Args:
+        asked: "contexts", "sentences" or "questions".
+    """
     intervals = (
         "Intervals are 95% intervals: Wilson's for proportions, Student's for means, Fisher's z "
         "for correlations."
@@ -545,20 +572,21 @@ def _headline_legend(grids: Sequence[Grid], asks: str, *, n: int, is_table: bool
     """
     rows = [row for grid in grids for row in grid.rows]
     cells = [cell for row in rows for cell in row.cells]
-    known = [cell.figure for cell in cells if cell.figure]
-    kinds = {figure.is_percent for figure in known}
+    figures = [cell.figure for cell in cells if cell.figure]
+    is_percent = {figure.is_percent for figure in figures}
     names = {heading.label for grid in grids for heading in grid.headings}
     names |= {label for row in rows for label in row.labels}
     units = "surprisal in bits"
-    units += "" if asks == "sentences" else ", and rank as the place among all words"
+    if asks != "sentences":
+        units += ", and rank as the place among all words"
     chance = "Chance is" if is_table else "The dashed line is chance:"
-    has_chance = any(figure.chance is not None for figure in known)
-    legend = chance_legend(known)
+    has_chance = any(figure.chance is not None for figure in figures)
+    legend = chance_legend(figures)
     sentences = {
         "A cell is the darker, the higher its value.": is_table,
-        f"{units.capitalize()}, with 95% intervals.": True not in kinds,
-        f"Percent with 95% intervals; {units}.": kinds == {True, False},
-        "Percent with 95% intervals.": kinds == {True},
+        f"{units.capitalize()}, with 95% intervals.": True not in is_percent,
+        f"Percent with 95% intervals; {units}.": is_percent == {True, False},
+        "Percent with 95% intervals.": is_percent == {True},
         f"◇ is the published figure of {'a' if n > 1 else 'this'} model.":
             not is_table and any(cell.published for cell in cells),
         "* lies outside the 95% interval.":
@@ -573,7 +601,10 @@ def _headline_legend(grids: Sequence[Grid], asks: str, *, n: int, is_table: bool
 
 
 def _sizes(results: Sequence[Results], trends: Sequence[Plot]) -> dict[str, Any]:
-    """The training step or number of parameters of many models: what sorts a column, and a text."""
+    """Returns the heading of the column that orders many models, and its cells.
+
+    A cell is the number that sorts the column, and its text: layer, training step or parameters.
+    """
     models = [run.model for run in results]
     if trends and trends[0].kind == "layers":
         layers = [run.layer or 0 for run in results]
@@ -582,12 +613,13 @@ def _sizes(results: Sequence[Results], trends: Sequence[Plot]) -> dict[str, Any]
         steps = [model.training_step or 0 for model in models]
         return {"size_heading": "step", "sizes": [(step, f"{step:,}") for step in steps]}
     counts = [model.n_parameters for model in models]
+    # a server does not tell the number of parameters
     sizes = [(n, numbers.count(n)) if n else ("", numbers.UNDEFINED) for n in counts]
     return {"size_heading": "parameters", "sizes": sizes}
 
 
 def _samples(figures: ReportFigures) -> list[str]:
-    """Lines on the diagnostics of which a sample of the rows was asked."""
+    """Returns a line for each diagnostic of which a sample of the rows was asked."""
     results = {task: figures.having(task)[0].results for task in figures.tasks}
     return [
         f"{figures.diagnostic(task).short_title}: a sample of {run.data.tasks[task].n} rows "

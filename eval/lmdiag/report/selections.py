@@ -107,10 +107,10 @@ class ReportFigures:
         """Returns the figures of some of the runs."""
         if [*numbers] == [*range(len(self.sources))]:
             return self
-        kept = self.table[self.table["run"].isin(numbers)]
+        rows = self.table[self.table["run"].isin(numbers)]
         positions = {number: i for i, number in enumerate(numbers)}
         return ReportFigures(
-            [self.sources[i] for i in numbers], kept.assign(run=kept["run"].map(positions))
+            [self.sources[i] for i in numbers], rows.assign(run=rows["run"].map(positions))
         )
 
     @property
@@ -248,13 +248,17 @@ def chosen_run(run: Run, tasks: Sequence[str], measures: Sequence[str]) -> Run:
         if task not in results.tasks:
             choices = f"{suggest(task, results.tasks)}: choose from {', '.join(results.tasks)}"
             raise BadInput(f"{run.path} has no task {task}{choices}")
-    kept = {task: {**results.tasks[task]} for task in results.tasks if task in (tasks or (task,))}
+    settings_of_task = {
+        task: {**results.tasks[task]} for task in results.tasks if task in (tasks or (task,))
+    }
     if measures:
-        contents = [content for settings in kept.values() for content in settings.values()]
+        contents = [
+            content for settings in settings_of_task.values() for content in settings.values()
+        ]
         names = dict.fromkeys(name for content in contents for name in content.measures)
         chosen = chosen_measures(measures, names)
-        for settings in kept.values():
+        for settings in settings_of_task.values():
             for setting, content in settings.items():
                 figures = {x: figure for x, figure in content.measures.items() if x in chosen}
                 settings[setting] = replace(content, measures=figures)
-    return replace(run, results=replace(results, tasks=kept))
+    return replace(run, results=replace(results, tasks=settings_of_task))

@@ -51,7 +51,14 @@ _CellsAt = dict[tuple[Any, ...], dict[Any, CellText]]
 
 
 def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Grid:
-    """Returns selected figures as a printed table."""
+    """Returns selected figures as a printed table.
+
+    The values of `shape.rows` are the rows, those of `shape.columns` the columns. Of several runs,
+    each has a row; then follow the models of the paper.
+
+    Args:
+        table: figures, see `ReportFigures.select`.
+    """
     if "setting" in shape.rows:  # the human baseline is the same for all models
         is_repeated = table.duplicated(["setting", "address"]) & (table["setting"] == HUMAN)
         table = table[~is_repeated]
@@ -62,22 +69,22 @@ def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Gr
         names_of[side] = dict(zip(table[side], names, strict=True)) | {**shape.labels}
     n_runs = len(figures.sources)
     references = _reference_cells(figures, table)
-    of_sides = [*zip(*(table[side].tolist() for side in sides), strict=True)]
+    keys_of_figures = [*zip(*(table[side].tolist() for side in sides), strict=True)]
     cells: _CellsAt = {}
 
     def put(number: int, run: int, cell: CellText) -> None:
-        *keys, column = of_sides[number]
+        *keys, column = keys_of_figures[number]
         of_row = cells.setdefault((*keys, run), {})
         if column in of_row:
             raise ValueError(f"{shape.title}: several figures at {(*keys, column)}")
         of_row[column] = cell
 
     is_plain = table["score"].isin(shape.plain)
-    shown = zip(table["run"], table["figure"], table["reported"], is_plain, strict=True)
-    for number, (run, *figure) in enumerate(shown):
+    cell_arguments = zip(table["run"], table["figure"], table["reported"], is_plain, strict=True)
+    for number, (run, *figure) in enumerate(cell_arguments):
         put(number, run, cell_of(*figure))
-    for i, of_model in enumerate(references.values()):
-        for number, cell in of_model.items():
+    for i, cells_of_model in enumerate(references.values()):
+        for number, cell in cells_of_model.items():
             put(number, n_runs + i, cell)
     ranks = [_ranks_in(table, side) for side in shape.rows]
     columns = _ranks_in(table, shape.columns)
@@ -107,7 +114,11 @@ def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Gr
 
 
 def _ranks_in(table: pd.DataFrame, side: str) -> dict[Any, int]:
-    """Value of a side of a table -> its rank."""
+    """Returns value of a side of a table -> its rank.
+
+    Args:
+        side: name of a column, which the values are from; `_RANKS` says what orders it.
+    """
     values = table[side].tolist()
     orders = [table[name].tolist() for name in _RANKS.get(side, ())]
     numbers = sorted(range(len(values)), key=lambda i: [order[i] for order in orders])
@@ -115,33 +126,36 @@ def _ranks_in(table: pd.DataFrame, side: str) -> dict[Any, int]:
 
 
 def _row_order(ranks: Sequence[Mapping[Any, int]], row: tuple[Any, ...]) -> list[int]:
-    """By what rows are sorted: the ranks of their values, then the run."""
+    """Returns what a row of `_CellsAt` is sorted by: the ranks of its values, then its run."""
     *keys, run = row
     return [*(of_side[key] for of_side, key in zip(ranks, keys, strict=True)), run]
 
 
 def _reference_cells(figures: ReportFigures, table: pd.DataFrame) -> dict[str, dict[int, CellText]]:
-    """Model of the paper -> its figures by the number of the row of a table that has the same.
+    """Returns model of the paper -> number of a row of a table -> its figure at the same address.
 
-    A model whose own run is shown has its published figures there.
+    Where several runs have an address, it is the number of the first row. A model whose own run is
+    shown is left out: its published figures stand beside those.
     """
-    own = {figure.model for figure in table["reported"] if figure}
+    shown_models = {figure.model for figure in table["reported"] if figure}
     published = dict[tuple[str, FigureKey], PublishedFigure]()
     for task in table["task"].unique():
         published |= reference_figures(figures.having(task)[0].results, task)
     numbers_of = dict[tuple[str, str], int]()  # setting, address -> the first row
-    for number, place in enumerate(zip(table["setting"], table["address"], strict=True)):
-        numbers_of.setdefault(place, number)
+    for number, address in enumerate(zip(table["setting"], table["address"], strict=True)):
+        numbers_of.setdefault(address, number)
     keys = [*map(FigureKey, *(table[name].tolist() for name in FigureKey._fields))]
     references = dict[str, dict[int, CellText]]()
     for model, name in REFERENCES.items():
-        found = {number: published.get((model, keys[number])) for number in numbers_of.values()}
+        figure_of_row = {
+            number: published.get((model, keys[number])) for number in numbers_of.values()
+        }
         cells = {
             number: CellText(numbers.reported_value(figure))
-            for number, figure in found.items()
+            for number, figure in figure_of_row.items()
             if figure
         }
-        if model not in own and cells:
+        if model not in shown_models and cells:
             references[name] = cells
     return references
 
@@ -149,34 +163,41 @@ def _reference_cells(figures: ReportFigures, table: pd.DataFrame) -> dict[str, d
 def _tables(
     task: str, figures: ReportFigures, formulas: Mapping[str, str]
 ) -> tuple[list[Grid], list[Grid]]:
-    """The tables that a diagnostic declares, and the further ones: long ones, all other figures.
+    """Returns the tables that a diagnostic declares, and the further ones.
 
-    A measure that no table has is in a table of further measures. A break-down with a single level
-    adds nothing; the curves over cut-offs have thousands of levels, which are in charts and in csv
-    only. Predictions of suites are named by their formulas.
+    Further are long tables, and one of all figures that no table has. A measure that no table has
+    is in a table of further measures. Left out are break-downs with a single level, which add
+    nothing, and the curves over cut-offs, whose thousands of levels are in charts and in csv only.
+
+    Args:
+        formulas: "SUITE/NUMBER" -> the prediction that a suite calls so.
     """
     tables = list[Grid]()
     further = list[Grid]()
     breakdowns = figures.table["by"][figures.table["task"] == task].unique()
-    everywhere = TableShape("All measures", "", ("*",), ("address",), "setting", (*breakdowns,))
-    everything = figures.select(task, everywhere)
-    everything = everything[~everything["measure"].map(shown_as).astype(bool)]
-    rest = everything.sort_values(["measure_rank", "by_rank", "level_rank"], kind="stable")
+    shape_of_all = TableShape("All measures", "", ("*",), ("address",), "setting", (*breakdowns,))
+    all_figures = figures.select(task, shape_of_all)
+    all_figures = all_figures[~all_figures["measure"].map(shown_as).astype(bool)]
+    unused = all_figures.sort_values(["measure_rank", "by_rank", "level_rank"], kind="stable")
     declared = figures.diagnostic(task).tables
     for shape in declared:
         table = figures.select(task, shape)
         grid = _pivot(figures, replace(shape, labels={**formulas, **shape.labels}), table)
         is_long = shape.is_further and len(grid.rows) > _LONG
         (further if is_long else tables).append(grid)
-        rest = rest.drop(index=table.index, errors="ignore")
+        unused = unused.drop(index=table.index, errors="ignore")
     if declared:
-        measures = everything["measure"][~everything.index.isin(rest.index)]
-        new = rest[~rest["measure"].isin(measures) & (rest["by"] == "") & ~rest["is_curve_point"]]
-        tables.append(_pivot(figures, replace(everywhere, title="Further measures"), new))
-        rest = rest.drop(index=new.index)
-    n_levels = rest.groupby(["measure", "by"])["level"].transform("nunique")
-    rest = rest[(rest["by"] == "") | ((n_levels > 1) & ~rest["is_curve_point"])]
-    (further if declared else tables).append(_pivot(figures, everywhere, rest))
+        measures = all_figures["measure"][~all_figures.index.isin(unused.index)]
+        new_measures = unused[
+            ~unused["measure"].isin(measures) & (unused["by"] == "") & ~unused["is_curve_point"]
+        ]
+        tables.append(
+            _pivot(figures, replace(shape_of_all, title="Further measures"), new_measures)
+        )
+        unused = unused.drop(index=new_measures.index)
+    n_levels = unused.groupby(["measure", "by"])["level"].transform("nunique")
+    unused = unused[(unused["by"] == "") | ((n_levels > 1) & ~unused["is_curve_point"])]
+    (further if declared else tables).append(_pivot(figures, shape_of_all, unused))
     set_figures = figures_of_sets(task, figures)
     sets = figures.diagnostic(task).extended_sets
     if sets and len(set_figures):
@@ -216,9 +237,9 @@ def _overview_of_few(figures: ReportFigures) -> Grid:
     """A row per headline figure and a column per model; of one model, p has a column."""
     rows = []
     for task in figures.tasks:
-        of_task = headline_rows(task, figures)
+        task_rows = headline_rows(task, figures)
         title = visible(figures.diagnostic(task).short_title)
-        rows += with_heading(title, of_task) if len(figures.tasks) > 1 else of_task
+        rows += with_heading(title, task_rows) if len(figures.tasks) > 1 else task_rows
     if not rows:
         return Grid("", ("",), (), ())
     published = [f"{name}, {PUBLISHED}" for name in REFERENCES.values()]
@@ -247,19 +268,19 @@ def headline_rows(task: str, figures: ReportFigures) -> list[GridRow]:
     for record in table[columns].to_dict("records"):  # of few figures, pandas' groups take longer
         by_address.setdefault(record["address"], []).append(record)
     rows = []
-    for address, of_figure in by_address.items():
+    for address, records in by_address.items():
         cells = [CellText("")] * len(figures.sources)
-        for record in of_figure:
+        for record in records:
             cells[record["run"]] = cell_of(record["figure"], record["reported"])
         for name in REFERENCES.values():
             cells.append(references.get(name, {}).get(address, CellText("")))
-        first = of_figure[0]
+        first = records[0]
         rows.append(GridRow((visible(first["heading"]),), 0, tuple(cells), human=first["human"]))
     return rows
 
 
 def _p_of(row: GridRow) -> CellText:
-    """The p of the test of the first model against chance."""
+    """Returns the cell of p of the test of the first model against chance; "" without a test."""
     tests = [cell.figure.p_chance for cell in row.cells if cell.figure]
     return CellText(numbers.p_value(tests[0]) if tests and tests[0] is not None else "")
 
@@ -274,13 +295,15 @@ def sections(
 
     `rows` has the columns of tasks whose predictions are shown by their formulas.
     """
-    shown = []
+    task_sections = []
     for task in figures.tasks:
         columns = rows.get(task, {})
-        suites = dict(zip(columns.get("suite", ()), columns.get("formulas", ()), strict=False))
+        formulas_of_suite = dict(
+            zip(columns.get("suite", ()), columns.get("formulas", ()), strict=False)
+        )
         formulas = {
-            f"{suite}/{number}": f"{suite}: {text}" if len(suites) > 1 else text
-            for suite, suite_rows in suites.items()
+            f"{suite}/{number}": f"{suite}: {text}" if len(formulas_of_suite) > 1 else text
+            for suite, suite_rows in formulas_of_suite.items()
             for number, text in enumerate(suite_rows, start=1)
         }
         tables, further = _tables(task, figures, formulas)
@@ -290,5 +313,5 @@ def sections(
             *remarks_below(task, figures),
         ]
         title = figures.diagnostic(task).title
-        shown.append(Section(title, tables, remarks, further, task=task))
-    return shown
+        task_sections.append(Section(title, tables, remarks, further, task=task))
+    return task_sections

@@ -55,17 +55,23 @@ def evaluate(
     ]
     measures = figures[0]
     if is_shuffled(stimuli.task, predictions[0].perturbation):
-        measures = {name: _mean([x[name] for x in figures if name in x]) for name in measures}
-    number = min(part.run for part in predictions)  # 0 but for a single shuffle
+        measures = {
+            name: _mean_figure([x[name] for x in figures if name in x]) for name in measures
+        }
+    shuffle_number = min(part.run for part in predictions)  # 0 but for a single shuffle
     first_words = [words[0] for part in predictions for words in part.words if words]
     line = signature(
-        protocol, stimuli.fingerprint, run=number, asks_words=stimuli.asks_words, model=model
+        protocol,
+        stimuli.fingerprint,
+        run=shuffle_number,
+        asks_words=stimuli.asks_words,
+        model=model,
     )
     return SettingResults(
         measures,
-        _unscored(stimuli.columns(), predictions, "unscorable"),
+        _words_in_state(stimuli.columns(), predictions, "unscorable"),
         line,
-        censored=_unscored(stimuli.columns(), predictions, "censored"),
+        censored=_words_in_state(stimuli.columns(), predictions, "censored"),
         shared_tokens=_sharing_tokens(stimuli.columns(), predictions),
         without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
         first_word_contrasts=_first_word_contrasts(stimuli.columns(), predictions[0]),
@@ -105,12 +111,12 @@ def _chance(scores: Scores) -> float | None:
     return float(np.mean(chance))
 
 
-def _mean(shuffles: Sequence[Figure]) -> Figure:
-    """The figure of a shuffled setting: means over its shuffles, with standard deviation.
+def _mean_figure(shuffles: Sequence[Figure]) -> Figure:
+    """Returns the figure of a shuffled setting: means over its shuffles, with standard deviation.
 
-    The bounds are means of the bounds: the interval over items of a typical shuffle; `sd`
-    (population) is how far the order of the words changes the figure. n is that of a shuffle;
-    n_tied is the mean, without what is behind the point.
+    The bounds are means of the bounds, an interval over the items of a typical shuffle. `sd`
+    (population) says how far the order of the words changes the figure. n is the smallest of the
+    shuffles; n_tied is the mean, rounded down.
     """
     means: dict[str, Any] = {}
     for field in _AVERAGED:
@@ -122,10 +128,16 @@ def _mean(shuffles: Sequence[Figure]) -> Figure:
     if shuffles[0].n_tied is not None:
         means["n_tied"] = int(statistics.fmean(figure.n_tied or 0 for figure in shuffles))
     means["by"] = {
-        by: {level: _mean([x for y in shuffles if (x := y.at(by, level))]) for level in levels}
+        by: {level: _mean_level(shuffles, by, level) for level in levels}
         for by, levels in shuffles[0].by.items()
     }
     return replace(shuffles[0], **means, runs=len(shuffles), not_defined=None)
+
+
+def _mean_level(shuffles: Sequence[Figure], by: str, level: str) -> Figure:
+    """The mean over the shuffles that have a figure at a level of a break-down."""
+    figures = [shuffle.at(by, level) for shuffle in shuffles]
+    return _mean_figure([figure for figure in figures if figure is not None])
 
 
 def chosen_measures(asked: Sequence[str], available: Iterable[str]) -> list[str]:
@@ -137,7 +149,8 @@ def chosen_measures(asked: Sequence[str], available: Iterable[str]) -> list[str]
     names = list(available)
     chosen: set[str] = set()
     for name in asked:
-        matches = {name} & {*names} or {known for known in names if known.startswith(f"{name}@")}
+        matches = {measure for measure in names if measure == name}
+        matches = matches or {measure for measure in names if measure.startswith(f"{name}@")}
         if not matches:
             choices = f"{suggest(name, names)}: choose from {', '.join(names)}"
             raise BadInput(f"there is no measure {name}{choices}")
@@ -168,48 +181,52 @@ def evaluate_complete(
     names = [*measured.measures]
     incomplete = set[str]()
     if missing or asked:
-        n_all = _n_items(stimuli, (), protocol, kind)
-        n_present = _n_items(stimuli, missing, protocol, kind)
+        n_all = _n_items_of_measures(stimuli, (), protocol, kind)
+        n_present = _n_items_of_measures(stimuli, missing, protocol, kind)
         incomplete = {name for name, n in n_all.items() if n > n_present.get(name, 0)}
         names = [*dict.fromkeys([*n_all, *names])]
     if incomplete:
         needing = ", ".join(name for name in names if name in incomplete)
         reasons.insert(0, f"{needing}: {ids(missing)} missing, and they need these rows")
-    wanted = chosen_measures(asked, names) if asked else names
+    chosen = chosen_measures(asked, names) if asked else names
     complete = {
         name: figure
         for name, figure in measured.measures.items()
-        if name in wanted and name not in incomplete
+        if name in chosen and name not in incomplete
     }
-    lacking = [name for name in wanted if name not in complete]
-    if (asked and lacking) or all(map(measures.is_human, complete)):
-        what = f"{', '.join(lacking)} cannot" if asked else "no measure can"
-        raise BadInput(f"{where}: {what} be computed: {'; '.join(reasons)}")
+    not_computable = [name for name in chosen if name not in complete]
+    if (asked and not_computable) or all(map(measures.is_human, complete)):
+        problem = f"{', '.join(not_computable)} cannot" if asked else "no measure can"
+        raise BadInput(f"{where}: {problem} be computed: {'; '.join(reasons)}")
     unscorable = [word for word in measured.unscorable if word.id not in missing]
     reasons = [] if asked else reasons
     return replace(measured, measures=complete, unscorable=unscorable, not_computed=reasons)
 
 
-def _n_items(
+def _n_items_of_measures(
     stimuli: Stimuli, missing: Collection[str], protocol: Protocol, kind: Kind
 ) -> dict[str, int]:
-    """Measure -> its number of items, if every row but the missing ones has a prediction."""
+    """Returns measure -> its number of items if all rows but the missing ones have a prediction.
+
+    They are counted on invented predictions: what a measure leaves out is decided by its own code
+    alone.
+    """
     rows = stimuli.columns()
     regions = rows["regions"] if stimuli.diagnostic.has_regions else []
     spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
-    present = [None if row in missing else 1 for row in rows["id"]]
+    one_if_present = [None if row in missing else 1 for row in rows["id"]]
     predictions = Predictions(
-        id=list(rows["id"]), log_prob=[is_present and -20.0 for is_present in present],
-        rank=present, n_tokens=present,
-        top_words=[["-"] * protocol.top if x else None for x in present],
-        top_log_probs=[None] * len(present),
-        words=[words if x else None for x, words in zip(present, spans, strict=False)],
+        id=list(rows["id"]), log_prob=[is_present and -20.0 for is_present in one_if_present],
+        rank=one_if_present, n_tokens=one_if_present,
+        top_words=[["-"] * protocol.top if x else None for x in one_if_present],
+        top_log_probs=[None] * len(one_if_present),
+        words=[words if x else None for x, words in zip(one_if_present, spans, strict=False)],
     )  # fmt: skip
     scores = item_scores(stimuli, predictions, protocol, kind=kind)
     return {name: len(measure.items) for name, measure in scores.items()}
 
 
-def _unscored(
+def _words_in_state(
     rows: Columns, predictions: Sequence[Predictions], state: WordState
 ) -> list[UnscoredWord]:
     """The rows whose word is in a state without a log-probability, each once.
@@ -217,14 +234,15 @@ def _unscored(
     Of a sentence, the words are named that the tokenizer cannot represent, or its beginning.
     Predictions with neither a log-probability nor a number of tokens say nothing of any word.
     """
-    scored = [part for part in predictions if {*part.log_prob, *part.n_tokens} - {None}]
+    informative = [part for part in predictions if {*part.log_prob, *part.n_tokens} - {None}]
     unscored = []
-    for i in sorted({i for part in scored for i in range(len(part.id)) if part.state(i) == state}):
+    positions = {i for part in informative for i in range(len(part.id)) if part.state(i) == state}
+    for i in sorted(positions):
         name = rows["target" if "target" in rows else "sentence"][i]
         if "target" not in rows:
-            spans = [span for part in scored if part.words for span in part.words[i] or ()]
-            lost = [span for span in spans if span.log_prob is None and not span.n_tokens]
-            words = dict.fromkeys(name[span.start : span.end] for span in lost)
+            spans = [span for part in informative if part.words for span in part.words[i] or ()]
+            unscored_spans = [span for span in spans if span.log_prob is None and not span.n_tokens]
+            words = dict.fromkeys(name[span.start : span.end] for span in unscored_spans)
             name = truncated(", ".join(words) or name)
         unscored.append(UnscoredWord(rows["id"][i], name))
     return unscored
@@ -303,9 +321,9 @@ def _not_computed(
 
 def too_short_lists(rows: Columns, predictions: Predictions, k: Sequence[int]) -> list[str]:
     """Returns a line for the accuracy@k that the lists of top words are too short for, if any."""
-    given = [(predictions.top_words[row], row) for row in measures.with_expected(rows)]
-    lengths = [(len(words), row) for words, row in given if words is not None]
+    lists = [(predictions.top_words[row], row) for row in measures.with_expected(rows)]
+    lengths = [(len(words), row) for words, row in lists if words is not None]
     n, row = min(lengths, default=(max(k), 0))
     names = ", ".join(f"accuracy@{rank}" for rank in k if rank > n)
-    has = f"{rows['id'][row]} has {n} top word{'s' if n != 1 else ''} only"
-    return [f"{names}: {has}; each row needs {max(k)}"] if names else []
+    shortest = f"{rows['id'][row]} has {n} top word{'s' if n != 1 else ''} only"
+    return [f"{names}: {shortest}; each row needs {max(k)}"] if names else []

@@ -37,7 +37,7 @@ _NUMBERS = {
     "ci_low": ("low bound of ", _OF_BOUNDS),
     "ci_high": ("high bound of ", _OF_BOUNDS),
 }
-"""Number of a figure -> what it is called before the name of the measure, and its rounding."""
+"""Field of a figure -> its name in messages, before that of the measure, and its tolerance."""
 
 _NOT_COMPARED = ("measures", "signature", "not_computed")
 """Fields of `SettingResults` that are compared figure by figure, or are words for readers."""
@@ -46,7 +46,7 @@ _NOT_COMPARED = ("measures", "signature", "not_computed")
 def check_figures(
     file: Path,
     stated: Results,
-    given: Mapping[str, Mapping[str, SettingResults]],
+    computed: Mapping[str, Mapping[str, SettingResults]],
     stimuli: Mapping[str, Stimuli],
 ) -> None:
     """Checks that all figures and counts of a run follow from its predictions and rows.
@@ -54,29 +54,29 @@ def check_figures(
     Args:
         file: `results.json`, for messages.
         stated: its content.
-        given: task -> setting -> what follows.
+        computed: task -> setting -> the results that follow from the predictions.
         stimuli: task -> its rows.
 
     Raises:
         BadInput: names the first figure or count that does not follow, with both values.
     """
-    for problem in _differences(stated, given, stimuli):
+    for problem in _differences(stated, computed, stimuli):
         raise BadInput(f"{file}: {problem}: run again with --overwrite")
 
 
 def _differences(
     stated: Results,
-    given: Mapping[str, Mapping[str, SettingResults]],
+    computed: Mapping[str, Mapping[str, SettingResults]],
     stimuli: Mapping[str, Stimuli],
 ) -> Iterator[str]:
     """Yields what differs between the results and what follows from predictions and rows."""
     yield from _differences_of_contexts(stated, stimuli)
-    yield from _unequal("task", stated.tasks, given)
+    yield from _first_unmatched_name("task", stated.tasks, computed)
     for task, settings in stated.tasks.items():
-        yield from _unequal(f"setting of {task}", settings, given[task])
+        yield from _first_unmatched_name(f"setting of {task}", settings, computed[task])
         for setting, content in settings.items():
             what = f"of {task}" if len(settings) == 1 else f"of {task} in setting {setting}"
-            for problem in _differences_of_setting(content, given[task][setting]):
+            for problem in _differences_of_setting(content, computed[task][setting]):
                 yield f"{problem}, {what}"
 
 
@@ -89,77 +89,87 @@ def _differences_of_contexts(results: Results, stimuli: Mapping[str, Stimuli]) -
     protocol = results.protocol
     wording = wording_of(protocol)
     settings = []
-    most = 0
+    n_shuffled_rows = 0
     for task, names in results.tasks.items():
         for name in names:
             if is_shuffled(task, name):
-                most += protocol.shuffles * len(stimuli[task])
+                n_shuffled_rows += protocol.shuffles * len(stimuli[task])
                 continue
             rows = stimuli[task] if name == NONE else perturb(stimuli[task], name, 0, protocol.seed)
             settings.append(Setting(rows, name, wording=wording))
     parts = distinct_questions(settings, kind=results.model.kind, cased=results.model.cased)
     contexts = {q if isinstance(q, Sentence) else q.query for part in parts for q in part}
-    least = len(contexts)
-    if not least <= results.n_contexts <= least + most:
-        given = f"{least}" if not most else f"{least} to {least + most}"
-        yield f"n_contexts is {results.n_contexts}, but {given} follow from the rows"
+    n_counted = len(contexts)
+    if not n_counted <= results.n_contexts <= n_counted + n_shuffled_rows:
+        expected = (
+            f"{n_counted}"
+            if not n_shuffled_rows
+            else f"{n_counted} to {n_counted + n_shuffled_rows}"
+        )
+        yield f"n_contexts is {results.n_contexts}, but {expected} follow from the rows"
 
 
-def _differences_of_setting(stated: SettingResults, given: SettingResults) -> Iterator[str]:
+def _differences_of_setting(stated: SettingResults, computed: SettingResults) -> Iterator[str]:
     """Yields what differs between the figures and counts of one setting."""
-    yield from _unequal("measure", stated.measures, given.measures)
+    yield from _first_unmatched_name("measure", stated.measures, computed.measures)
     for name, measure in stated.measures.items():
-        yield from _differences_of_measure(name, measure, given.measures[name])
+        yield from _differences_of_measure(name, measure, computed.measures[name])
     for field in fields(SettingResults):
         if field.name in _NOT_COMPARED:
             continue
         old = getattr(stated, field.name)
-        new = getattr(given, field.name)
+        new = getattr(computed, field.name)
         if isinstance(old, list) and len(old) != len(new):
-            yield _problem(f"number of {field.name}", len(old), len(new))
+            yield _problem_line(f"number of {field.name}", len(old), len(new))
         elif old != new:
-            yield _problem(field.name, old, new)
+            yield _problem_line(field.name, old, new)
 
 
-def _differences_of_measure(name: str, stated: Figure, given: Figure) -> Iterator[str]:
+def _differences_of_measure(name: str, stated: Figure, computed: Figure) -> Iterator[str]:
     """Yields what differs between two figures, or between two of their levels."""
-    yield from _differences_of_figure(name, stated, given)
-    yield from _unequal(f"break-down of {name}", stated.by, given.by)
+    yield from _differences_of_figure(name, stated, computed)
+    yield from _first_unmatched_name(f"break-down of {name}", stated.by, computed.by)
     for by, levels in stated.by.items():
-        yield from _unequal(f"level of {name} by {by}", levels, given.by[by])
+        yield from _first_unmatched_name(f"level of {name} by {by}", levels, computed.by[by])
         for level, figure in levels.items():
             yield from _differences_of_figure(
-                f"{name} at {by} {level}", figure, given.by[by][level]
+                f"{name} at {by} {level}", figure, computed.by[by][level]
             )
 
 
-def _differences_of_figure(name: str, stated: Figure, given: Figure) -> Iterator[str]:
+def _differences_of_figure(name: str, stated: Figure, computed: Figure) -> Iterator[str]:
     """Yields the numbers that differ between two figures, and other statistics."""
-    if stated.statistic != given.statistic:
-        yield _problem(f"statistic of {name}", stated.statistic, given.statistic)
-    for key, (what, rounding) in _NUMBERS.items():
-        old = getattr(stated, key)
-        new = getattr(given, key)
+    if stated.statistic != computed.statistic:
+        yield _problem_line(f"statistic of {name}", stated.statistic, computed.statistic)
+    for field, (what, rounding) in _NUMBERS.items():
+        old = getattr(stated, field)
+        new = getattr(computed, field)
         if not _is_same(old, new, rounding):
-            yield _problem(f"{what}{name}", old, new)
+            yield _problem_line(f"{what}{name}", old, new)
 
 
-def _problem(what: str, stated: object, given: object) -> str:
-    return f"{what} is {stated}, but {given} follows from the predictions"
+def _problem_line(what: str, stated: object, computed: object) -> str:
+    return f"{what} is {stated}, but {computed} follows from the predictions"
 
 
-def _is_same(stated: float | None, given: float | None, rounding: Mapping[str, float]) -> bool:
-    """Whether two numbers of figures, None for undefined ones, are the same but for rounding."""
-    if stated is None or given is None or math.isnan(given):
-        return stated == given
-    return stated == given or math.isclose(stated, given, **rounding)
+def _is_same(stated: float | None, computed: float | None, rounding: Mapping[str, float]) -> bool:
+    """Whether two numbers are the same but for rounding; None and NaN are undefined."""
+    if stated is None or computed is None or math.isnan(computed):
+        return stated == computed
+    return stated == computed or math.isclose(stated, computed, **rounding)
 
 
-def _unequal(
-    what: str, stated: Collection[str], given: Sequence[str] | Mapping[str, object]
+def _first_unmatched_name(
+    what: str, stated: Collection[str], computed: Sequence[str] | Mapping[str, object]
 ) -> Iterator[str]:
-    """Yields the first name that only the results have, or only what follows."""
-    for name in sorted({*stated} ^ {*given}):
+    """Yields a line for the first name that is on one side alone; nothing if both have the same.
+
+    Args:
+        what: what the names are of, for the message.
+        stated: names in results.json.
+        computed: names that follow from the predictions.
+    """
+    for name in sorted({*stated} ^ {*computed}):
         where = "in results.json alone" if name in {*stated} else "not in results.json"
         yield f"the {what} {name} is {where}"
         return

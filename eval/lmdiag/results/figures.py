@@ -75,17 +75,24 @@ def figure_records(runs: Iterable[Results]) -> DataFrame:
 
 
 def _names(models: Sequence[ModelInfo]) -> list[str]:
-    """The name or id of each model, or its label where others have the same name and revision."""
+    """Returns the name or id of each model, as the column `model` has it.
+
+    Of different models with the same name and revision it is their label, which tells them apart.
+    """
     names = [model.name or model.id for model in models]
-    labels = model_labels([replace(of, name=name) for of, name in zip(models, names, strict=True)])
-    keys = [(name, of.revision) for name, of in zip(names, models, strict=True)]
+    labels = model_labels(
+        [replace(model, name=name) for model, name in zip(models, names, strict=True)]
+    )
+    keys = [(name, model.revision) for name, model in zip(names, models, strict=True)]
     n_labels = Counter(name for name, _ in {*zip(keys, labels, strict=True)})
     return [labels[i] if n_labels[keys[i]] > 1 else names[i] for i in range(len(names))]
 
 
 def in_patterns(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
     """Returns the names that match a pattern, in the order of the patterns."""
-    given = [*names]
+    all_names = [*names]
     return [
-        *dict.fromkeys(name for pattern in patterns for name in given if fnmatchcase(name, pattern))
+        *dict.fromkeys(
+            name for pattern in patterns for name in all_names if fnmatchcase(name, pattern)
+        )
     ]

@@ -65,10 +65,10 @@ def items_of_predictions(
     model = predictions.model
     scores: Mapping[str, Scores] = {}
     if scored:
-        as_asked = replace(predictions, perturbation=NONE)  # the rows are perturbed already
+        unperturbed = replace(predictions, perturbation=NONE)  # the rows are perturbed already
         folds = folds_for(model)
         kind = model.kind if model else "masked"
-        scores = item_scores(stimuli, as_asked, Protocol(), folds, kind)
+        scores = item_scores(stimuli, unperturbed, Protocol(), folds, kind)
     facts = {"model": model_label(model)}
     if model:
         facts["weights"] = weights_text(model)
@@ -102,18 +102,19 @@ def item_rows(
     """Returns the columns of the data, the predictions and, of whole rows, the measures."""
     is_whole = per in ("row", "sentence")
     measures = dict(measure_columns(stimuli, scores)) if is_whole else {}
-    has_critical = per == "row" and any(predictions.words or ())
-    has_critical &= bool(critical_region((stimuli.regions or [[]])[0]))
+    regions = stimuli.regions or [[]]
+    # the regions of all sentences have the same names
+    has_critical = per == "row" and any(predictions.words or ()) and critical_region(regions[0])
     if has_critical:
         measures.pop("critical_surprisal", None)  # it is the column surprisal
     has_parts = not is_whole or has_critical
-    taken = (*ITEM_FACTS, *PREDICTED, *measures, *(PARTS if has_parts else ()))
+    other_columns = (*ITEM_FACTS, *PREDICTED, *measures, *(PARTS if has_parts else ()))
     data = DataFrame()
     for name, values in stimuli.columns().items():
         if name not in _NOT_WRITTEN and any(value not in ("", None, []) for value in values):
-            lists = isinstance(values[0], list | tuple)  # as a csv file has them, with bars
-            cells = ["|".join(map(str, value)) for value in values] if lists else values
-            data[f"{name}{DATA_SUFFIX}" if name in taken else name] = cells
+            has_lists = isinstance(values[0], list | tuple)  # as a csv file has them, with bars
+            cells = ["|".join(map(str, value)) for value in values] if has_lists else values
+            data[f"{name}{DATA_SUFFIX}" if name in other_columns else name] = cells
     if within := stimuli.diagnostic.item_within:
         data["item"] = data[within] + "-" + data["item"].map(str)
     if has_critical:

@@ -66,12 +66,12 @@ def item_scores(
 
 def estimate_of(scores: Scores, diagnostic: Diagnostic) -> Estimate:
     """Returns value, n and interval of a measure, NaN where the diagnostic gives no interval."""
-    found = estimate(scores.values, scores.statistic)
+    estimated = estimate(scores.values, scores.statistic)
     is_mean = scores.statistic in MEANS
     is_small = is_mean and len(scores.items) < diagnostic.interval_from
     if is_pooled(scores.name) or is_small:
-        return replace(found, ci_low=np.nan, ci_high=np.nan)
-    return found
+        return replace(estimated, ci_low=np.nan, ci_high=np.nan)
+    return estimated
 
 
 def without_curves(scores: MeasureScores) -> dict[str, Scores]:
@@ -91,13 +91,13 @@ def mean_scores(shuffles: Sequence[MeasureScores]) -> MeasureScores:
         return shuffles[0] if shuffles else {}
     means = {}
     for name, of_first in shuffles[0].items():
-        several = [scores[name] for scores in shuffles if name in scores]
-        items, values = on_common_items(several)
+        scores_of_shuffles = [scores[name] for scores in shuffles if name in scores]
+        items, values = on_common_items(scores_of_shuffles)
         statistic = "share" if of_first.statistic == "proportion" else of_first.statistic
         if of_first.tied is None:
             means[name] = Scores(name, objects(items), np.mean(values, axis=0), statistic)
             continue
-        tied_items = [set(scores.tied_items) for scores in several]
+        tied_items = [set(scores.tied_items) for scores in scores_of_shuffles]
         tied = np.array([[item in of for item in items] for of in tied_items], dtype=bool)
         n_untied = np.maximum((~tied).sum(axis=0), 1)
         mean = np.where(tied, 0.0, values).sum(axis=0) / n_untied
@@ -111,7 +111,7 @@ def on_common_items(several: Sequence[Scores]) -> tuple[list[str], list[Floats]]
     in_order = several[0].items
     if all(np.array_equal(scores.items, in_order) for scores in several):
         return list(in_order), [scores.values for scores in several]
-    places = [{item: i for i, item in enumerate(scores.items)} for scores in several]
-    items = [item for item in in_order if all(item in place for place in places)]
-    rows_of = [[place[item] for item in items] for place in places]
+    positions_of_item = [{item: i for i, item in enumerate(scores.items)} for scores in several]
+    items = [item for item in in_order if all(item in positions for positions in positions_of_item)]
+    rows_of = [[positions[item] for item in items] for positions in positions_of_item]
     return items, [scores.values[rows] for scores, rows in zip(several, rows_of, strict=True)]

@@ -55,15 +55,15 @@ class Measures(Presentable, dict[str, Figure]):
         task = stimuli.task
         setting = predictions.perturbation, predictions.run
         self.scores = item_scores(stimuli, predictions, protocol, folds, kind)
-        found = evaluate(stimuli, [predictions], protocol, folds, kind, [self.scores], model)
-        super().__init__(found.measures)
-        self.results = of_setting(stimuli, predictions.perturbation, found, model)
-        of_setting_alone = {task: {setting: predictions}}
-        self.run = Run(Path(), self.results, {task: stimuli}, of_setting_alone)
+        evaluated = evaluate(stimuli, [predictions], protocol, folds, kind, [self.scores], model)
+        super().__init__(evaluated.measures)
+        self.results = of_setting(stimuli, predictions.perturbation, evaluated, model)
+        predictions_of_task = {task: {setting: predictions}}
+        self.run = Run(Path(), self.results, {task: stimuli}, predictions_of_task)
         self.run.scores[task, *setting] = self.scores  # of these folds, not of the model's
-        self.signature = found.signature
-        self.unscorable = found.unscorable
-        self.not_computed = found.not_computed
+        self.signature = evaluated.signature
+        self.unscorable = evaluated.unscorable
+        self.not_computed = evaluated.not_computed
 
     def __missing__(self, name: str) -> Figure:
         raise KeyError(f"no measure {name!r}{suggest(name, self)}")

@@ -65,6 +65,7 @@ def distinct_names(ids: Iterable[str]) -> dict[str, str]:
 
 
 def _last_parts(model_id: str, n: int) -> str:
+    """Returns the last `n` parts of an id or path; word frequencies have words instead."""
     family, _, source = model_id.partition(":")
     if family == "frequency":
         return NO_CONTEXT if n == 1 else f"{NO_CONTEXT} ({source})"
@@ -78,7 +79,7 @@ def _parts(model_id: str) -> list[str]:
     return re.split(r"[/\\]", model_id.rstrip("/\\"))
 
 
-def model_label(model: ModelInfo | None, asked: QueryOptions | None = None, name: str = "") -> str:
+def model_label(model: ModelInfo | None, query: QueryOptions | None = None, name: str = "") -> str:
     """Returns the name of a model, see `model_name`, with the revision if one was given.
 
     After it stand the knobs that are a part of the name, of how it was asked: "gpt2, layer 6".
@@ -87,8 +88,10 @@ def model_label(model: ModelInfo | None, asked: QueryOptions | None = None, name
     if model is None:
         return UNKNOWN_MODEL
     label = f"{name or model_name(model)}{f'@{model.revision}' if model.revision else ''}"
-    named = [knob for knob in KNOBS.values() if asked and knob.named and knob.is_changed(asked)]
-    return ", ".join([label, *(knob.words(asked) for knob in named if asked)])
+    knobs_in_name = [
+        knob for knob in KNOBS.values() if query and knob.named and knob.is_changed(query)
+    ]
+    return ", ".join([label, *(knob.words(query) for knob in knobs_in_name if query)])
 
 
 def model_labels(
@@ -133,21 +136,26 @@ def model_labels(
 def _with_last_layers(
     models: Sequence[ModelInfo | None], asked: Sequence[QueryOptions]
 ) -> Sequence[QueryOptions | None]:
-    """How models were asked, with the number of the last layer where others answer earlier."""
+    """Returns how each model was asked, with the number of its last layer instead of None.
+
+    This is done where the same model also answers after an earlier layer, so that both are named.
+    """
     pairs = [*zip(models, asked, strict=False)]
-    earlier = {
+    models_with_layers = {
         (model.id, model.revision, model.name)
         for model, query in pairs
         if model and query.layer is not None
     }
     return [
         replace(query, layer=model.n_layers)
-        if model and query.layer is None and (model.id, model.revision, model.name) in earlier
+        if model
+        and query.layer is None
+        and (model.id, model.revision, model.name) in models_with_layers
         else query
         for model, query in pairs
     ]
 
 
 def _in_brackets(choices: Iterable[str]) -> str:
-    """The values of knobs in a label, without the texts that are not there."""
+    """Returns the choices of knobs in a label; "none", a text that is not given, is left out."""
     return ", ".join(choice for choice in choices if choice != "none")

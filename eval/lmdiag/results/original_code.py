@@ -42,8 +42,8 @@ def original_records(
     Returns:
         of each row the folder, and id, top_words and log_prob; a line that counts the shorter lists
     """
-    lists = (text.split() for path in folder.glob("modelpreds-*") for _, text in _lines(path))
-    k = max(map(len, lists), default=0)
+    word_lists = (text.split() for path in folder.glob("modelpreds-*") for _, text in _lines(path))
+    k = max(map(len, word_lists), default=0)
     n_short = 0
     records: dict[str, dict[str, Any]] = {}
     for part, subset in _PARTS.get(task, {}).items():
@@ -84,7 +84,7 @@ def _lines_of_rows(
 
 
 def _lines(path: Path) -> list[tuple[str, str]]:
-    """Place and text of each line; lines end where Python's `open` ends them."""
+    """Returns place ("FILE:3") and text of each line; lines end where Python's `open` ends them."""
     lines = io.StringIO(read_text(path), newline=None)
     return [(f"{path}:{number}", text) for number, text in enumerate(lines, 1)]
 

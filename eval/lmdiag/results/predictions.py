@@ -43,6 +43,9 @@ _LogProb = Annotated[float, Le(0.01)]
 _NO_LOG_PROB = -9999.0
 """What vLLM writes for a token below all that it tells."""
 
+_LEAST_LOG_PROB = -1e5
+"""Nats. No word has a finite log-probability below this; such a value stands for something."""
+
 _Bits = Annotated[float, Ge(0)]
 
 
@@ -81,6 +84,12 @@ SettingKey = tuple[str, int]
 """A setting: (perturbation, run)."""
 UNNAMED: SettingKey = ("", 0)
 """The setting of a file without the columns `PER_SETTING`."""
+
+_CHUNK = 10_000
+"""Rows whose values become Python objects at once."""
+
+_MOST_PROBABILITY = 1.01
+"""Sums of probabilities exceed 1 by rounding, in low precision."""
 
 _WORD_STARTS = (" ", "Ġ", "▁")
 """How tokenizers mark the beginning of a word: as text, in byte-level BPE, and in SentencePiece."""
@@ -132,7 +141,7 @@ def read(path: Path) -> dict[SettingKey, Predictions]:
         return {UNNAMED: of_records(read_json_lines(path))}
     columns = _parquet_columns(path)
     agreement = columns.pop("agreement", None)  # is checked
-    columns = _checked(columns, lambda row: f"{path}, row {row + 1}")
+    columns = _checked_columns(columns, lambda row: f"{path}, row {row + 1}")
     columns["agreement"] = agreement or columns["agreement"]
     if not columns.keys() >= {*PER_SETTING}:
         return {UNNAMED: Predictions(**_rows_of_columns(columns, range(len(columns["id"]))))}
@@ -146,7 +155,11 @@ def read(path: Path) -> dict[SettingKey, Predictions]:
 
 
 def _parquet_columns(path: Path) -> dict[str, list[Any]]:
-    """The columns of a Parquet file as Python values; `agreement`, the longest, is checked."""
+    """Returns the columns of a Parquet file as Python values.
+
+    `agreement`, the longest, is checked here, in Arrow: checks of its Python values would take
+    seconds.
+    """
     import pyarrow.compute as pc
 
     table = read_parquet(path, COLUMNS)
@@ -156,20 +169,20 @@ def _parquet_columns(path: Path) -> dict[str, list[Any]]:
     for name in table.column_names:
         column = table[name].combine_chunks()
         has_type = column.type == schema().field(name).type
-        size = len(AGREEMENT_LAYOUT)
+        n_values = len(AGREEMENT_LAYOUT)
         if name == "words" and has_type:  # field by field: dictionaries would take seconds
             words = zip(*(part.to_pylist() for part in column.flatten().flatten()), strict=True)
             lengths = column.value_lengths().to_pylist()
             columns[name] = [None if n is None else [*islice(words, n)] for n in lengths]
         elif name == "agreement" and column.null_count < len(column):
             low, high = pc.min_max(column.flatten()).as_py().values() if has_type else (-1, -1)
-            is_long = has_type and pc.all(pc.equal(pc.list_value_length(column), size)).as_py()
-            if not (low is None or 0 <= low <= high <= 1.01) or is_long is False:
-                raise BadInput(f"{path}: agreement must be lists of {size} numbers in [0, 1]")
-            shared: dict[Any, Any] = {}  # rows of one context share their values in memory
-            parts = (column[i : i + 10_000].to_pylist() for i in range(0, len(column), 10_000))
+            is_long = has_type and pc.all(pc.equal(pc.list_value_length(column), n_values)).as_py()
+            if not (low is None or 0 <= low <= high <= _MOST_PROBABILITY) or is_long is False:
+                raise BadInput(f"{path}: agreement must be lists of {n_values} numbers in [0, 1]")
+            equal_values: dict[Any, Any] = {}  # rows of one context share their values in memory
+            parts = (column[i : i + _CHUNK].to_pylist() for i in range(0, len(column), _CHUNK))
             tuples = (values and tuple(values) for part in parts for values in part)
-            columns[name] = [shared.setdefault(values, values) for values in tuples]
+            columns[name] = [equal_values.setdefault(values, values) for values in tuples]
         else:
             columns[name] = column.to_pylist()
     return columns
@@ -183,60 +196,76 @@ def of_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Predictions:
         for key in record.keys() - COLUMNS.keys():
             if near := suggest(key, [name for name in names if name not in record]):
                 raise BadInput(f"{place}: there is no key {key!r}{near}")
-    given = {name: [record.get(name) for record in values] for name in names}
-    columns = _checked(given, lambda row: str(places[row]))
+    values_of_column = {name: [record.get(name) for record in values] for name in names}
+    columns = _checked_columns(values_of_column, lambda row: str(places[row]))
     return Predictions(**_rows_of_columns(columns, range(len(values))))
 
 
-def _checked(given: Mapping[str, list[Any]], place: Callable[[int], str]) -> dict[str, list[Any]]:
-    """All columns of `PER_ROW`, and others that are given, checked; `place` names a row."""
+def _checked_columns(
+    raw_columns: Mapping[str, list[Any]], place: Callable[[int], str]
+) -> dict[str, list[Any]]:
+    """Returns all columns of `PER_ROW`, and others that are given, with checked values.
+
+    Args:
+        raw_columns: name -> a value per row; absent columns have None in every row.
+        place: number of a row, from 0 -> its name in messages.
+    """
     from pydantic import ValidationError
 
-    columns: dict[str, list[Any]] = dict.fromkeys(PER_ROW, [None] * len(given["id"]))
-    for name, values in given.items():
-        kind: Any = list[COLUMNS[name][0]]  # type: ignore[misc]
+    columns: dict[str, list[Any]] = dict.fromkeys(PER_ROW, [None] * len(raw_columns["id"]))
+    for name, values in raw_columns.items():
+        column_type: Any = list[COLUMNS[name][0]]  # type: ignore[misc]
         try:
-            columns[name] = type_adapter(kind).validate_python(values, strict=True)
+            columns[name] = type_adapter(column_type).validate_python(values, strict=True)
         except ValidationError as error:
-            wrong = first_problem(error)
-            where = place(int(wrong.location[0]))
+            problem_found = first_problem(error)
+            row_name = place(int(problem_found.location[0]))
             rule = f"{name} must be {COLUMNS[name][1]}"
-            message = f"{name}{wrong.path(1)} is {wrong.given}; {rule}"
-            raise BadInput(f"{where}: {message}") from None
+            message = f"{name}{problem_found.path(1)} is {problem_found.given}; {rule}"
+            raise BadInput(f"{row_name}: {message}") from None
     names = ("top_words", "top_log_probs", "words", "labels")
     lists = zip(*(columns[name] for name in names), strict=True)
     for row, (tops, log_probs, words, labels) in enumerate(lists):
         n_tops = len(tops or ())
-        of_words = (word.log_prob for word in words or ())
-        nats = (columns["log_prob"][row], *(log_probs or ()), *(labels or ()), *of_words)
-        beyond = [x for x in nats if x == _NO_LOG_PROB or (x is not None and -math.inf < x < -1e5)]
-        if beyond:
+        word_log_probs = (word.log_prob for word in words or ())
+        row_log_probs = (
+            columns["log_prob"][row],
+            *(log_probs or ()),
+            *(labels or ()),
+            *word_log_probs,
+        )
+        impossible = [
+            x
+            for x in row_log_probs
+            if x == _NO_LOG_PROB or (x is not None and -math.inf < x < _LEAST_LOG_PROB)
+        ]
+        if impossible:
             advice = f"give null for none ({_NO_LOG_PROB} is what vLLM writes)"
-            raise BadInput(f"{place(row)}: a log-probability is {beyond[0]}; {advice}")
+            raise BadInput(f"{place(row)}: a log-probability is {impossible[0]}; {advice}")
         if log_probs is not None and len(log_probs) != n_tops:
             problem = f"top_log_probs has {len(log_probs)} values, top_words {n_tops}: give as many"
             raise BadInput(f"{place(row)}: {problem}")
-        reached = 0
+        end_of_last = 0
         for number, word in enumerate(words or ()):
-            if not reached <= word.start <= word.end:
+            if not end_of_last <= word.start <= word.end:
                 raise BadInput(
                     f"{place(row)}: words[{number}] is from {word.start} to {word.end}; give start "
                     "and end of each word, in characters, in the order of the sentence"
                 )
-            reached = word.end
+            end_of_last = word.end
     columns["words"] = [x if x is None else tuple(map(WordSpan._make, x)) for x in columns["words"]]
     return columns
 
 
 def _rows_of_columns(columns: Mapping[str, Any], rows: Sequence[int | None]) -> dict[str, Any]:
     """Values of some rows, None for no row; `words` and `agreement` are [] if all are None."""
-    selected = {}
+    values_of_column = {}
     for name in PER_ROW:
         values = [None if i is None else columns[name][i] for i in rows] if columns[name] else []
         is_list = name in ("words", "entropies", "labels", "agreement")
         is_unused = is_list and all(value is None for value in values)
-        selected[name] = [] if is_unused else values
-    return selected
+        values_of_column[name] = [] if is_unused else values
+    return values_of_column
 
 
 # ---- predictions of rows -------------------------------------------------------------------------
@@ -263,18 +292,18 @@ def align(
     """
     if part.id == list(rows):
         return part
-    asked = set(rows)
-    if not foreign and (others := [row for row in part.id if row not in asked]):
+    wanted_ids = set(rows)
+    if not foreign and (foreign_ids := [row for row in part.id if row not in wanted_ids]):
         raise BadInput(
-            f"{where}: {ids(others)} not among the rows: take them out, or name their --task"
+            f"{where}: {ids(foreign_ids)} not among the rows: take them out, or name their --task"
         )
-    if doubled := [row for row, n in Counter(part.id).items() if n > 1 and row in asked]:
-        raise BadInput(f"{where}: {ids(doubled)} more than once: give each row one prediction")
-    place = {row: i for i, row in enumerate(part.id)}
-    missing = [row for row in rows if row not in place]
-    if missing and not partial:
-        raise BadInput(f"{where}: {ids(missing)} missing: give every row a prediction")
-    in_order = _rows_of_columns(vars(part), [place.get(row) for row in rows])
+    if doubled_ids := [row for row, n in Counter(part.id).items() if n > 1 and row in wanted_ids]:
+        raise BadInput(f"{where}: {ids(doubled_ids)} more than once: give each row one prediction")
+    index_of_id = {row: i for i, row in enumerate(part.id)}
+    missing_ids = [row for row in rows if row not in index_of_id]
+    if missing_ids and not partial:
+        raise BadInput(f"{where}: {ids(missing_ids)} missing: give every row a prediction")
+    in_order = _rows_of_columns(vars(part), [index_of_id.get(row) for row in rows])
     return replace(part, **in_order | {"id": list(rows)})
 
 
@@ -296,38 +325,38 @@ def check_possible(part: Predictions, stimuli: Stimuli, where: str) -> None:
     if has_blanks:
         blanks = [*zip(rows["context"], rows["right_context"], strict=True)]
     last_row = {blank: row for row, blank in enumerate(blanks)}
-    words_at: dict[object, dict[str, float]] = {}
+    words_at_blank: dict[object, dict[str, float]] = {}
     names = ("log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
     columns = zip(*(getattr(part, name) for name in names), strict=True)
-    for row, (log_prob, rank, n_tokens, tops, nats) in enumerate(columns):
+    for row, (log_prob, rank, n_tokens, top_words, top_log_probs) in enumerate(columns):
         is_token = n_tokens == 1 and log_prob is not None
-        place = f"{where}: id {part.id[row]}"
-        if nats and is_token and is_below_first(log_prob, rank, nats):
+        row_name = f"{where}: id {part.id[row]}"
+        if top_log_probs and is_token and is_below_first(log_prob, rank, top_log_probs):
             raise BadInput(
-                f"{place} has rank 1 and log_prob {log_prob:.4g}, below the {nats[0]:.4g} of the "
-                "first of its top words"
+                f"{row_name} has rank 1 and log_prob {log_prob:.4g}, below the "
+                f"{top_log_probs[0]:.4g} of the first of its top words"
             )
-        given = [*zip(tops or (), nats or (), strict=False)]
-        if has_blanks:
-            given += [(rows["target"][row], log_prob)] * is_token
-        words = words_at.setdefault(blanks[row], {})
-        for word, value in given:
+        word_log_probs = [*zip(top_words or (), top_log_probs or (), strict=False)]
+        if has_blanks and is_token:
+            word_log_probs.append((rows["target"][row], log_prob))
+        log_prob_of_word = words_at_blank.setdefault(blanks[row], {})
+        for word, value in word_log_probs:
             key = without_differences(word)
-            words[key] = max(value, words.get(key, -math.inf))
+            log_prob_of_word[key] = max(value, log_prob_of_word.get(key, -math.inf))
         if row < last_row[blanks[row]]:
             continue
-        del words_at[blanks[row]]  # its last row: all its words are known
-        if (total := impossible_sum(words)) is not None:
+        del words_at_blank[blanks[row]]  # its last row: all its words are known
+        if (total := impossible_sum(log_prob_of_word)) is not None:
             raise BadInput(
-                f"{place}: its top words and the words of rows with the same blank have "
+                f"{row_name}: its top words and the words of rows with the same blank have "
                 f"{total:.4f} of probability together, more than 1"
             )
 
 
 def ids(names: Sequence[str]) -> str:
     """Returns how many ids and the first few, as in "4 ids (a, b, c, …)"."""
-    named = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-    return f"id {named}" if len(names) == 1 else f"{len(names)} ids ({named})"
+    first_ids = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+    return f"id {first_ids}" if len(names) == 1 else f"{len(names)} ids ({first_ids})"
 
 
 def read_run(
@@ -338,15 +367,15 @@ def read_run(
     `BadInput` if `predictions.parquet` is missing or damaged, or a setting has other ids than rows.
     """
     with advice_to_overwrite():
-        parts = read(file)
+        predictions_of_setting = read(file)
         rows_of = {task: rows.columns()["id"] for task, rows in stimuli.items()}
         task_of = {row: task for task, rows in rows_of.items() for row in rows}
         settings_of: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}
-        for key, part in parts.items():
-            if foreign := [row for row in part.id if row not in task_of]:
+        for key, predictions in predictions_of_setting.items():
+            if foreign := [row for row in predictions.id if row not in task_of]:
                 raise BadInput(f"{file}: {ids(foreign)} in none of the tasks {', '.join(stimuli)}")
-            for task in dict.fromkeys(task_of[row] for row in part.id):
-                aligned = align(part, rows_of[task], str(file), foreign=True)
+            for task in dict.fromkeys(task_of[row] for row in predictions.id):
+                aligned = align(predictions, rows_of[task], str(file), foreign=True)
                 check_possible(aligned, stimuli[task], str(file))
                 settings_of[task][key] = aligned
     return settings_of
@@ -355,9 +384,21 @@ def read_run(
 # ---- predictions of other programs ---------------------------------------------------------------
 
 
-def read_external(
-    path: Path, stimuli: Stimuli, setting: str = "none"
-) -> tuple[list[Predictions], list[str], list[str]]:
+class ExternalPredictions(NamedTuple):
+    """Predictions of another program for the rows of a task.
+
+    Attributes:
+        shuffles: in the order of the rows; one for each shuffle of a run's file, otherwise one.
+        missing: ids of the rows that have no prediction, whose values are None.
+        notes: a line for each thing that was changed in what was read.
+    """
+
+    shuffles: list[Predictions]
+    missing: list[str]
+    notes: list[str]
+
+
+def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> ExternalPredictions:
     """Reads the predictions in a file for the rows of a task.
 
     Args:
@@ -365,11 +406,6 @@ def read_external(
             `predictions.parquet`, the task and setting asked for are taken.
         stimuli: the rows.
         setting: perturbation to take from a run's file.
-
-    Returns:
-        the predictions in the order of the rows, one for each shuffle of a run's file, otherwise
-        one; ids of the rows that have no prediction, whose values are None; a line for each thing
-        that was changed in what was read.
 
     Raises:
         BadInput: the file cannot be read (file and line are named); see `read`, `normalised` and
@@ -383,24 +419,26 @@ def read_external(
     else:
         parts = read(path)
     if UNNAMED not in parts:
-        chosen = [part for key, part in sorted(parts.items()) if key[0] == setting]
-        if not chosen:
+        shuffles = [part for key, part in sorted(parts.items()) if key[0] == setting]
+        if not shuffles:
             raise BadInput(f"{path} has no setting {setting}: run it with --perturb {setting}")
-        return [align(part, rows, str(path), foreign=True) for part in chosen], [], []
+        aligned_shuffles = [align(part, rows, str(path), foreign=True) for part in shuffles]
+        return ExternalPredictions(aligned_shuffles, [], [])
     if setting != "none":
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
-    given, changed = normalised(parts[UNNAMED], str(path))
-    part = align(given, rows, str(path), partial=True)
-    check_possible(part, stimuli, str(path))
+    predictions, changes = normalised(parts[UNNAMED], str(path))
+    aligned = align(predictions, rows, str(path), partial=True)
+    check_possible(aligned, stimuli, str(path))
     sentences = stimuli.columns().get("sentence", ())
-    for row, words, text in zip(rows, part.words, sentences, strict=False):
+    for row, words, text in zip(rows, aligned.words, sentences, strict=False):
         if words and words[-1].end > len(text):
             raise BadInput(
                 f"{path}: a word of {row} ends at {words[-1].end}, but its sentence has "
                 f"{len(text)} characters: give positions in the sentence of the data"
             )
-    predicted = set(given.id)
-    return [part], [row for row in rows if row not in predicted], notes + changed
+    predicted_ids = set(predictions.id)
+    missing = [row for row in rows if row not in predicted_ids]
+    return ExternalPredictions([aligned], missing, notes + changes)
 
 
 def normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
@@ -415,33 +453,38 @@ def normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
     if all(value is None for value in (*part.top_words, *part.log_prob, *part.words)):
         raise BadInput(f"{where} has neither top_words nor log_prob: nothing can be computed")
     for name, values in (("top_words", part.top_words), ("words", part.words)):
-        lacking = [row for row, value in zip(part.id, values, strict=False) if value is None]
-        if 0 < len(lacking) < len(part.id):
-            raise BadInput(f"{where}: {name} are not given for id {lacking[0]}; give all or none")
+        rows_without = [row for row, value in zip(part.id, values, strict=False) if value is None]
+        if 0 < len(rows_without) < len(part.id):
+            raise BadInput(
+                f"{where}: {name} are not given for id {rows_without[0]}; give all or none"
+            )
     log_prob = part.log_prob
     n_tokens = part.n_tokens
-    given = [words or () for words in part.words]
-    spans = [tuple(word._replace(n_tokens=word.n_tokens or 0) for word in words) for words in given]
+    words_of_rows = [words or () for words in part.words]
+    spans = [
+        tuple(word._replace(n_tokens=word.n_tokens or 0) for word in words)
+        for words in words_of_rows
+    ]
     answers = [SentenceAnswer(words) for words in spans]
     if answers and all(value is None for value in log_prob):
         log_prob = [answer.log_prob for answer in answers]
     if answers and all(value is None for value in n_tokens):
-        is_counted = [all(word.n_tokens is not None for word in words) for words in given]
+        is_counted = [all(word.n_tokens is not None for word in words) for words in words_of_rows]
         pairs = zip(answers, is_counted, strict=True)
         n_tokens = [answer.n_tokens if counted else None for answer, counted in pairs]
-    marked = 0
+    n_marked = 0
     top_words = list[list[str] | None]()
     for row, tops in zip(part.id, part.top_words, strict=True):
-        bare = [word[1:] if word.startswith(_WORD_STARTS) else word for word in tops or ()]
-        for word, text in zip(tops or (), bare, strict=True):
-            marked += word != text
+        unmarked = [word[1:] if word.startswith(_WORD_STARTS) else word for word in tops or ()]
+        for word, text in zip(tops or (), unmarked, strict=True):
+            n_marked += word != text
             if " ".join(text.split()) != text:  # no expected word could equal it
                 raise BadInput(
                     f"{where}: id {row}: top_words has {word!r:.60}: remove the white space, but "
                     'for one space before a word (for a token of white space alone, give "")'
                 )
-        top_words.append(None if tops is None else bare)
-    new: dict[str, Any] = {"n_tokens": n_tokens, "top_words": top_words, "words": spans}
-    new["log_prob"] = [None if value is None else min(value, 0.0) for value in log_prob]
-    note = f"{where}: the leading space (or Ġ, ▁) of {marked} top words was removed"
-    return replace(part, **new), [note] if marked else []
+        top_words.append(None if tops is None else unmarked)
+    new_columns: dict[str, Any] = {"n_tokens": n_tokens, "top_words": top_words, "words": spans}
+    new_columns["log_prob"] = [None if value is None else min(value, 0.0) for value in log_prob]
+    note = f"{where}: the leading space (or Ġ, ▁) of {n_marked} top words was removed"
+    return replace(part, **new_columns), [note] if n_marked else []

@@ -58,12 +58,16 @@ def document() -> Mapping[str, Any]:
 
 @cache
 def published_figures() -> tuple[PublishedFigure, ...]:
-    """Returns all published figures, in the order of the tables."""
+    """Returns all published figures, in the order of the tables.
+
+    A column of a table in `published.json` is a list: the parts of `FigureKey` but the task, then
+    n. An entry is a value in percent, or value and standard deviation.
+    """
     figures = []
     for table in document()["tables"]:  # a row per model, with null for what the source lacks
         for model, values in table["models"].items():
-            for (*address, n), given in zip(table["columns"], values, strict=True):
-                value, sd = given if isinstance(given, list) else (given, None)
+            for (*address, n), entry in zip(table["columns"], values, strict=True):
+                value, sd = entry if isinstance(entry, list) else (entry, None)
                 key = FigureKey(table["task"], *address)
                 if value is not None:
                     source = table["source"], table["table"]

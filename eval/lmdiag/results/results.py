@@ -113,9 +113,9 @@ class Figure:
         """
         if self.value is None or self.chance is None or not self._n_tested:
             return None
-        is_counted = self.statistic != "share" or self.value in (0, 1)
-        tested = self._share_of_tested, self._n_tested, self.chance
-        return stats.chance_p(*tested) if is_counted else None
+        if self.statistic == "share" and self.value not in (0, 1):
+            return None  # a mean of shares is no count of successes
+        return stats.chance_p(self._share_of_tested, self._n_tested, self.chance)
 
     @property
     def _n_tested(self) -> int:
@@ -142,10 +142,12 @@ class Figure:
             name: {level: figure.to_json() for level, figure in levels.items()}
             for name, levels in self.by.items()
         }
-        facts = vars(self) | {"by": None if is_level else by}
-        facts |= {"versus_chance": self.versus_chance, "p_chance": self.p_chance}
+        fields = vars(self) | {"by": None if is_level else by}
+        fields |= {"versus_chance": self.versus_chance, "p_chance": self.p_chance}
         always = ("value", "n", "ci_low", "ci_high", "chance")
-        return {name: fact for name, fact in facts.items() if name in always or fact is not None}
+        return {
+            name: value for name, value in fields.items() if name in always or value is not None
+        }
 
 
 @dataclass(frozen=True)
@@ -329,16 +331,16 @@ class Results:
         for task, facts in self.data.tasks.items():
             if facts.form and facts.form not in diagnostics.forms():
                 yield f"data.tasks.{task}.form: {facts.form!r:.60} is not a form of data"
-        addresses = set[FigureKey]()
+        seen_keys = set[FigureKey]()
         for key, figure in self.figures():
             where = f"tasks.{key.task}.{key.setting}.measures.{key.measure}"
-            if key in addresses or bool(key.by) != bool(key.level):
+            if key in seen_keys or bool(key.by) != bool(key.level):
                 yield f"{where}.by: a break-down or one of its levels has no name"
-            addresses.add(key)
+            seen_keys.add(key)
             if figure.statistic is None:
                 yield f"{where}.statistic: field required"
-            most = self.data.tasks[key.task].n
-            in_range = 0 <= (figure.value or 0) <= 1 and 0 <= (figure.n or 0) <= most
+            n_rows = self.data.tasks[key.task].n
+            in_range = 0 <= (figure.value or 0) <= 1 and 0 <= (figure.n or 0) <= n_rows
             if figure.chance is not None and not (0 <= figure.chance <= 1 and in_range):
                 yield f"{where}: not a proportion in [0, 1] of at most all rows"
             if not 0 <= (figure.n_tied or 0) <= (figure.n or 0):

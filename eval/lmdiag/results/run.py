@@ -93,7 +93,7 @@ class RunDirectory:
         self.take()
         if overwrite:
             self._remove(RESULTS, IDENTITY, PREDICTIONS, REPORT, SCORES_OF_EARLIER_VERSIONS)
-        results = _read(self.path) if (self.path / RESULTS).exists() else None
+        results = _read_without_checks(self.path) if (self.path / RESULTS).exists() else None
         self._refuse_other(identity, results.identity if results else self._begun())
         if results and (self.path / PREDICTIONS).exists():
             check_files(self.path, results)
@@ -112,7 +112,7 @@ class RunDirectory:
         writing.clear_drafts(self.path)
 
     def _begun(self) -> Mapping[str, Any] | None:
-        """The identity of the run that was begun here; None for an empty directory."""
+        """Returns the identity of the run that was begun here; None for an empty directory."""
         file = self.path / IDENTITY
         if file.exists():
             with advice_to_overwrite():
@@ -120,11 +120,15 @@ class RunDirectory:
                 if not isinstance(owner, dict):
                     raise BadInput(f"{file}: expected an object, not {type(owner).__name__}")
             return owner
-        if others := {path.name for path in self.path.iterdir()} - {LOCK, f"{LOCK}.soft"}:
-            of_runs = {PREDICTIONS, REPORT, self.journal.name, SCORES_OF_EARLIER_VERSIONS}
+        if other_files := {path.name for path in self.path.iterdir()} - {LOCK, f"{LOCK}.soft"}:
+            files_of_runs = {PREDICTIONS, REPORT, self.journal.name, SCORES_OF_EARLIER_VERSIONS}
             raise BadInput(
                 f"{self.path} is not empty and is not a run directory: choose another --output"
-                + (f", or --overwrite it (it has no {RESULTS})" if others <= of_runs else "")
+                + (
+                    f", or --overwrite it (it has no {RESULTS})"
+                    if other_files <= files_of_runs
+                    else ""
+                )
             )
         return None
 
@@ -136,10 +140,12 @@ class RunDirectory:
             old = str(owner.get(key))
             new = str(value)
             if old != new:
-                other = f"of another {key} ({old}, not {new})" if key in owner else f"without {key}"
+                difference = (
+                    f"of another {key} ({old}, not {new})" if key in owner else f"without {key}"
+                )
                 if re.sub(r"\|data:[^|]*", "", old) == re.sub(r"\|data:[^|]*", "", new):
                     raise BadInput(changed_data(self.path))
-                raise BadInput(f"{self.path} holds a run {other}: {_ANEW}")
+                raise BadInput(f"{self.path} holds a run {difference}: {_ANEW}")
 
     def finish(self, results: Results) -> None:
         """Writes results.json, the mark of a finished run, and removes what only resuming needs."""
@@ -186,32 +192,34 @@ def check_files(path: Path, results: Results) -> None:
 
 
 def run_folders(paths: Iterable[Path]) -> list[Path]:
-    """Returns paths, in place of a folder of runs (of a model, or `--output`) its run directories.
+    """Returns the run directories among and below some paths.
 
-    These are in the order of their names.
+    A folder of runs, that of a model or an `--output`, is replaced by its run directories, in the
+    order of their names. Any other path is returned as it is.
     """
     folders = []
     for path in paths:
-        is_output = reading.is_folder(path) and not reading.is_file(path / RESULTS)
+        if reading.is_file(path / RESULTS) or not reading.is_folder(path):
+            folders.append(path)
+            continue
         with reading.readable(path):
-            runs = [*path.glob(f"*/{RESULTS}"), *path.glob(f"*/*/{RESULTS}")] if is_output else []
-        folders += sorted(file.parent for file in runs) or [path]
+            files = [*path.glob(f"*/{RESULTS}"), *path.glob(f"*/*/{RESULTS}")]
+        folders += sorted(file.parent for file in files) or [path]
     return folders
 
 
 def unfinished_runs(paths: Iterable[Path]) -> list[Path]:
     """Returns the directories of runs that were begun and not finished, in paths and below them."""
-    found = set[Path]()
+    folders = set[Path]()
     for path in paths:
-        if reading.is_folder(path):
-            with reading.readable(path):
-                begun = [
-                    file for depth in ("", "*/", "*/*/") for file in path.glob(depth + IDENTITY)
-                ]
-            found.update(
-                file.parent for file in begun if not reading.is_file(file.with_name(RESULTS))
-            )
-    return sorted(found)
+        if not reading.is_folder(path):
+            continue
+        with reading.readable(path):
+            files = [file for depth in ("", "*/", "*/*/") for file in path.glob(depth + IDENTITY)]
+        for file in files:
+            if not reading.is_file(file.with_name(RESULTS)):
+                folders.add(file.parent)
+    return sorted(folders)
 
 
 def record_failure(folder: Path, problem: str) -> None:
@@ -226,12 +234,12 @@ def record_failure(folder: Path, problem: str) -> None:
 
 def failures(paths: Iterable[Path]) -> list[str]:
     """Returns why models in paths and in folders below them failed, a line for each."""
-    found = set[Path]()
+    files = set[Path]()
     for path in paths:
         if reading.is_folder(path):
             with reading.readable(path):
-                found.update([*path.glob(FAILED), *path.glob(f"*/{FAILED}")])
-    return [reading.read_text(file, reading.MAX_DOCUMENT).strip() for file in sorted(found)]
+                files.update([*path.glob(FAILED), *path.glob(f"*/{FAILED}")])
+    return [reading.read_text(file, reading.MAX_DOCUMENT).strip() for file in sorted(files)]
 
 
 def read_results(path: Path) -> Results:
@@ -252,13 +260,13 @@ def read_results(path: Path) -> Results:
                 f"there is no folder {path}{reading.near_path(path)}: name the directory of a run"
             )
         raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
-    results = _read(path)
+    results = _read_without_checks(path)
     check_files(path, results)
     return results
 
 
-def _read(path: Path) -> Results:
-    """The results of a run directory, without a look at its predictions."""
+def _read_without_checks(path: Path) -> Results:
+    """Returns the results of a run directory; its predictions are not read."""
     with advice_to_overwrite():
         return read_record(Results, path / RESULTS)
 
@@ -303,19 +311,22 @@ class Run(Presentable):
         """
         key = task, setting, shuffle
         if key not in self.scores:
-            part = self.predictions.get(task, {}).get((setting, shuffle))
-            how = self._how_scored
-            self.scores[key] = item_scores(self.stimuli[task], part, *how) if part else {}
+            predictions = self.predictions.get(task, {}).get((setting, shuffle))
+            self.scores[key] = {}
+            if predictions:
+                self.scores[key] = item_scores(
+                    self.stimuli[task], predictions, *self._scoring_arguments
+                )
         return self.scores[key]
 
     @property
-    def _how_scored(self) -> tuple[Protocol, tuple[Fold, ...], Kind]:
-        """The protocol, and what of the model decides how words are compared."""
+    def _scoring_arguments(self) -> tuple[Protocol, tuple[Fold, ...], Kind]:
+        """The last arguments of `item_scores` and `evaluate`: protocol, folds and kind."""
         model = self.results.model
         return self.results.protocol, model.word_folds, model.kind
 
     def shuffles_of(self, task: str, setting: str) -> list[MeasureScores]:
-        """Returns the scores of each shuffle of a setting, of one that is not shuffled a single."""
+        """Returns the scores of each shuffle of a setting; of another setting a single one."""
         settings = self.predictions.get(task, {})
         return [self.scores_of(task, *key) for key in sorted(settings) if key[0] == setting]
 
@@ -324,7 +335,8 @@ class Run(Presentable):
         settings = sorted(self.predictions[task].items())
         shuffles = [part for (name, _), part in settings if name == setting]
         scores = self.shuffles_of(task, setting)
-        return evaluate(self.stimuli[task], shuffles, *self._how_scored, scores, self.results.model)
+        arguments = (*self._scoring_arguments, scores, self.results.model)
+        return evaluate(self.stimuli[task], shuffles, *arguments)
 
     def mean_scores(self, task: str, setting: str = NONE) -> MeasureScores:
         """Returns measure -> its per-item scores in a setting, means over its shuffles.
@@ -363,19 +375,21 @@ class Run(Presentable):
             raise BadInput(f"{self.path} has no task {task!r}: choose from {choices}")
         frames = []
         model = self.results.model
-        of_run = label or model_label(model), self.results.signature, weights_text(model)
+        facts_of_run = label or model_label(model), self.results.signature, weights_text(model)
         for name in [task] if task else self.stimuli:
             for (setting, shuffle), predictions in self.predictions[name].items():
                 stimuli = self.asked(name, setting, shuffle)
-                number = shuffle if is_shuffled(name, setting) else math.nan
-                facts = dict(zip(ITEM_FACTS, (*of_run, name, setting, number), strict=True))
+                shuffle_number = shuffle if is_shuffled(name, setting) else math.nan
+                facts = dict(
+                    zip(ITEM_FACTS, (*facts_of_run, name, setting, shuffle_number), strict=True)
+                )
                 rows = item_rows(stimuli, predictions, self.scores_of(name, setting, shuffle), per)
                 frames.append(with_facts(rows, facts))
         table = concat(frames, ignore_index=True)
         if all(len(settings) == 1 for settings in self.results.tasks.values()):
             table = table.drop(columns=["perturbation", "shuffle"])
-        whole = table.columns.intersection(["rank", "n_tokens", "shuffle"])
-        return table.astype(dict.fromkeys(whole, "Int64"))
+        integer_columns = table.columns.intersection(["rank", "n_tokens", "shuffle"])
+        return table.astype(dict.fromkeys(integer_columns, "Int64"))
 
 
 def load_run(path: str | Path, data: str | None = None) -> Run:
@@ -410,21 +424,21 @@ def load_runs(
         without_data: is given a line for each run whose data cannot be read: it has no rows, and
             its figures cannot be compared with its predictions. None to refuse it.
     """
-    read: dict[str, Stimuli] = {}
+    stimuli_read: dict[str, Stimuli] = {}
     runs = []
     for path in paths:
         folders = run_folders([Path(path)])
         folder = folders[0] if len(folders) == 1 else Path(path)
         results = read_results(folder)
         try:
-            rows = _rows_of(folder, results, data, read)
+            rows = _rows_of(folder, results, data, stimuli_read)
         except BadInput as error:
             if without_data is None:
                 raise
             with advice_to_overwrite():
                 read_predictions(folder / PREDICTIONS)
-            why = "effects are left out, and figures not compared with the predictions"
-            without_data(f"lmdiag: {folder}: {why}: {error}")
+            effect = "effects are left out, and figures not compared with the predictions"
+            without_data(f"lmdiag: {folder}: {effect}: {error}")
             runs.append(Run(folder, results, {}))
         else:
             runs.append(opened_run(folder, results, rows))
@@ -432,35 +446,52 @@ def load_runs(
 
 
 def _rows_of(
-    path: Path, results: Results, data: str | None, read: dict[str, Stimuli]
+    path: Path, results: Results, data: str | None, stimuli_read: dict[str, Stimuli]
 ) -> dict[str, Stimuli]:
-    """The rows of a run by task; `read` has the rows that were read before, and gets these."""
+    """Returns task -> the rows of a run.
+
+    `BadInput` if they are not those that the run was made on.
+
+    Args:
+        path: run directory.
+        data: where the data set is; None for where it was, also seen from folders above the run.
+        stimuli_read: rows that were read before, by what they were read from; gets these, too.
+    """
     from lmdiag import stimuli
 
     protocol = results.protocol
     source = data or results.data.source
     if data is None:  # a folder of runs may have the name of the data: it is passed over
-        near = [Path(source), *(folder / source for folder in reading.real_path(path).parents)]
+        candidates = [
+            Path(source),
+            *(folder / source for folder in reading.real_path(path).parents),
+        ]
         if results.data.place:
-            near.append(Path(os.path.normpath(reading.real_path(path) / results.data.place)))
-        source = str(next((x for x in near if reading.exists(x) and stimuli.is_data(x)), source))
+            candidates.append(Path(os.path.normpath(reading.real_path(path) / results.data.place)))
+        source = str(
+            next((x for x in candidates if reading.exists(x) and stimuli.is_data(x)), source)
+        )
     revision = results.data.revision if data is None else None
-    how: dict[str, Any] = {"revision": revision, "limit": protocol.limit, "seed": protocol.seed}
-    how |= {"allow_duplicates": True, **results.table.stored()}
-    loaded = {}
+    reading_options: dict[str, Any] = {
+        "revision": revision,
+        "limit": protocol.limit,
+        "seed": protocol.seed,
+    }
+    reading_options |= {"allow_duplicates": True, **results.table.stored()}
+    rows_of_task = {}
     for task, facts in results.data.tasks.items():
-        rows: dict[str, Any] = {"responses": facts.form == "cloze", **how}
-        address = repr((source, task, sorted(rows.items())))
-        if address not in read:
-            read[address] = stimuli.load(source, task, **rows)
-        loaded[task] = read[address]
-        if loaded[task].fingerprint != facts.fingerprint:
-            other = f"{loaded[task].fingerprint}, the run's is {facts.fingerprint}"
+        task_options: dict[str, Any] = {"responses": facts.form == "cloze", **reading_options}
+        key = repr((source, task, sorted(task_options.items())))
+        if key not in stimuli_read:
+            stimuli_read[key] = stimuli.load(source, task, **task_options)
+        rows_of_task[task] = stimuli_read[key]
+        if rows_of_task[task].fingerprint != facts.fingerprint:
+            fingerprints = f"{rows_of_task[task].fingerprint}, the run's is {facts.fingerprint}"
             raise BadInput(
                 f"{source} is not the data {path} was made on: its {task} has fingerprint "
-                f"{other}; name the right one by --data"
+                f"{fingerprints}; name the right one by --data"
             )
-    return loaded
+    return rows_of_task
 
 
 def opened_run(path: Path, results: Results, stimuli: Mapping[str, Stimuli]) -> Run:
@@ -469,13 +500,16 @@ def opened_run(path: Path, results: Results, stimuli: Mapping[str, Stimuli]) -> 
     `BadInput` if the predictions are damaged, or a figure does not follow (see `check_figures`).
     """
     protocol = results.protocol
-    asked = query_options(protocol) | {"seed": protocol.seed, "verbs": protocol.verbs}
+    recorded_options = query_options(protocol) | {"seed": protocol.seed, "verbs": protocol.verbs}
     predictions = {
-        task: {key: replace(part, **asked, model=results.model) for key, part in parts.items()}
+        task: {
+            key: replace(part, **recorded_options, model=results.model)
+            for key, part in parts.items()
+        }
         for task, parts in read_run(path / PREDICTIONS, stimuli).items()
     }
     run = Run(path, results, stimuli, predictions)
-    given = {}
+    computed_results = {}
     for task, settings in predictions.items():
         for setting, shuffle in settings:
             problem = ""
@@ -485,9 +519,11 @@ def opened_run(path: Path, results: Results, stimuli: Mapping[str, Stimuli]) -> 
                 problem = f"{task} has several shuffles in setting {setting}"
             if problem:
                 raise BadInput(f"{path / PREDICTIONS}: {problem}: run again with --overwrite")
-        names = dict.fromkeys(setting for setting, _ in settings)
-        given[task] = {setting: run.evaluated(task, setting) for setting in names}
-    check_figures(path / RESULTS, results, given, stimuli)
+        setting_names = dict.fromkeys(setting for setting, _ in settings)
+        computed_results[task] = {
+            setting: run.evaluated(task, setting) for setting in setting_names
+        }
+    check_figures(path / RESULTS, results, computed_results, stimuli)
     return run
 
 
@@ -520,27 +556,27 @@ def joined_runs(runs: Sequence[Run]) -> list[Run]:
     """
     groups: list[list[Run]] = []
     for run in runs:
-        joinable = [
-            group
-            for group in groups
-            if all(_can_join(other.results, run.results) for other in group)
-        ]
-        group = joinable[0] if joinable else []
-        if not group:
-            groups.append(group)
-        group.append(run)
+        for group in groups:
+            if all(_can_join(other.results, run.results) for other in group):
+                group.append(run)
+                break
+        else:
+            groups.append([run])
     return [_joined(group) if len(group) > 1 else group[0] for group in groups]
 
 
 def _can_join(a: Results, b: Results) -> bool:
     """Whether two results are of one model, asked in the same way on different tasks."""
-    free: dict[str, Any] = {"tasks": (), "perturb": (), "verbs": None, "entropy": False}
-    is_same = replace(a.protocol, **free) == replace(b.protocol, **free)
+    ignored: dict[str, Any] = {"tasks": (), "perturb": (), "verbs": None, "entropy": False}
+    is_same = replace(a.protocol, **ignored) == replace(b.protocol, **ignored)
     return a.model == b.model and is_same and a.tasks.keys().isdisjoint(b.tasks)
 
 
 def _joined(runs: Sequence[Run]) -> Run:
-    """The runs as one; what was recorded once per run is added up, or taken from the first."""
+    """Returns several runs of one model as one run with the tasks of all.
+
+    Contexts and seconds are added up; what else is recorded once per run is that of the first.
+    """
     parts = [run.results for run in runs]
     base = parts[0]
     protocol = replace(
@@ -570,5 +606,5 @@ def _joined(runs: Sequence[Run]) -> Run:
     )
     stimuli = {task: rows for run in runs for task, rows in run.stimuli.items()}
     predictions = {task: rows for run in runs for task, rows in run.predictions.items()}
-    scores = {key: known for run in runs for key, known in run.scores.items()}
+    scores = {key: measures for run in runs for key, measures in run.scores.items()}
     return Run(runs[0].path, results, stimuli, predictions, scores)

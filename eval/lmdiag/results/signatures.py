@@ -100,14 +100,18 @@ def cited_signature(text: str) -> str:
     parts = text.split("|")
     is_shuffled = any(part.startswith("perturb:") and "shuf" in part for part in parts)
     is_drawn = is_shuffled or any(part.startswith("limit:") for part in parts)
-    left_out = ("shuf:",) * (not is_shuffled) + ("seed:",) * (not is_drawn)
-    return "|".join(part for part in parts if not part.startswith(left_out or "|"))
+    if not is_shuffled:
+        parts = [part for part in parts if not part.startswith("shuf:")]
+    if not is_drawn:
+        parts = [part for part in parts if not part.startswith("seed:")]
+    return "|".join(parts)
 
 
 def combine(fingerprints: Mapping[str, str]) -> str:
     """Returns the fingerprint of several tasks' data; of a single task, its own."""
     if len(fingerprints) == 1:
-        return next(iter(fingerprints.values()))
+        [fingerprint] = fingerprints.values()
+        return fingerprint
     return text_digest(
         "\n".join(f"{task}:{fingerprint}" for task, fingerprint in sorted(fingerprints.items()))
     )

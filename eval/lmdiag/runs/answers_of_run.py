@@ -31,10 +31,13 @@ def answers_of_run(path: Path, inputs: Inputs, info: ModelInfo | None = None) ->
     if not (path / results.RESULTS).exists():
         return None
     try:
-        before = results.read_results(path)
-        info = info or before.model
-        now = inputs.identity(info)
-        if _but_for_data(now) != _but_for_data(before.identity) or now == before.identity:
+        results_before = results.read_results(path)
+        info = info or results_before.model
+        identity = inputs.identity(info)
+        if (
+            _without_fingerprint(identity) != _without_fingerprint(results_before.identity)
+            or identity == results_before.identity
+        ):
             return None
         run = results.load_run(path)
     except BadInput:  # the run is damaged; the table has changed, or is not there
@@ -42,13 +45,13 @@ def answers_of_run(path: Path, inputs: Inputs, info: ModelInfo | None = None) ->
     for setting in inputs.settings:
         rows = setting.stimuli
         key = (setting.perturbation, setting.run)
-        earlier = run.stimuli.get(rows.task)
-        if earlier is None or earlier.form != rows.form or setting.wording is not None:
+        earlier_rows = run.stimuli.get(rows.task)
+        if earlier_rows is None or earlier_rows.form != rows.form or setting.wording is not None:
             return None
         if key not in run.predictions[rows.task]:
             return None
-        asked_before = replace(setting, stimuli=run.asked(rows.task, *key))
-        if _questions(asked_before, info) != _questions(setting, info):
+        earlier_setting = replace(setting, stimuli=run.asked(rows.task, *key))
+        if _questions(earlier_setting, info) != _questions(setting, info):
             return None
     return run
 
@@ -72,29 +75,31 @@ def refuse_other_rows(folder: Path, inputs: Inputs) -> None:
 
 def _refuse_run_of_other_rows(path: Path, inputs: Inputs) -> None:
     try:
-        before = results.read_results(path)
+        results_before = results.read_results(path)
     except BadInput:  # damaged: said when the directory is opened
         return
     if inputs.protocol.chat:  # only a model knows its chat template: taken to be that of the run
-        if inputs.protocol.instruction != before.protocol.instruction:
+        if inputs.protocol.instruction != results_before.protocol.instruction:
             return
-        protocol = replace(inputs.protocol, prompt=before.protocol.prompt)
+        protocol = replace(inputs.protocol, prompt=results_before.protocol.prompt)
         inputs = replace(inputs, protocol=protocol)
         if results.run_folder(path.parent, protocol) != path:
             return
-    now = inputs.identity(before.model)
-    is_other = now != before.identity and _but_for_data(now) == _but_for_data(before.identity)
+    identity = inputs.identity(results_before.model)
+    is_other = identity != results_before.identity and _without_fingerprint(
+        identity
+    ) == _without_fingerprint(results_before.identity)
     if is_other and answers_of_run(path, inputs) is None:
         raise BadInput(results.changed_data(path))
 
 
-def _but_for_data(identity: Mapping[str, Any]) -> dict[str, str]:
-    """What identifies a run, without the fingerprint of its data."""
+def _without_fingerprint(identity: Mapping[str, Any]) -> dict[str, str]:
+    """Returns what identifies a run, without the fingerprint of its data."""
     return {key: re.sub(r"\|data:[^|]*", "", str(value)) for key, value in identity.items()}
 
 
 def _questions(setting: Setting, info: ModelInfo) -> list[tuple[str, QuestionKey, str]]:
-    """The id, the question and the target of each row."""
+    """Returns the id, the question and the target of each row; of sentences, the id twice."""
     columns = setting.stimuli.columns()
     keys = row_keys(setting, kind=info.kind, cased=True)
     return [*zip(columns["id"], keys, columns.get("target", columns["id"]), strict=True)]

@@ -42,8 +42,10 @@ def predict(
     Each distinct question of all settings is asked once, by `ask`, which has the other arguments.
     On all processes but the first: ([], 0).
     """
-    questions, answers = _asked(model, settings, top=top, processes=processes, **how)
-    predictions = _predictions(model, settings, questions, answers) if answers else []
+    questions, answers = _questions_and_answers(
+        model, settings, top=top, processes=processes, **how
+    )
+    predictions = _predictions_of(model, settings, questions, answers) if answers else []
     return predictions, _n_contexts(questions) if answers else 0
 
 
@@ -56,35 +58,46 @@ def predict_layers(
     **how: Any,
 ) -> tuple[list[list[Predictions]], int]:
     """Returns what `predict` returns after each layer of a model; see `Model.at_layers`."""
-    questions, answers = _asked(model, settings, top=top, processes=processes, **how)
+    questions, answers = _questions_and_answers(
+        model, settings, top=top, processes=processes, **how
+    )
     by_layer = zip(*answers, strict=True)
-    predictions = [_predictions(model, settings, questions, layer) for layer in by_layer]
+    predictions = [_predictions_of(model, settings, questions, layer) for layer in by_layer]
     return predictions, _n_contexts(questions) if answers else 0
 
 
-def _asked(
+def _questions_and_answers(
     model: Model, settings: Sequence[Setting], **how: Any
 ) -> tuple[list[Question | Sentence], list[Any]]:
-    """Returns the distinct questions of settings and their answers, [] where `ask` returns none."""
+    """Returns the distinct questions of settings, and their answers.
+
+    There are no answers, [], on all processes but the first.
+    """
     parts = distinct_questions(settings, kind=model.info.kind, cased=model.info.cased)
     questions = [*chain.from_iterable(parts)]
     return questions, ask(model, questions, [*map(len, parts)], **how)
 
 
-def _predictions(
+def _predictions_of(
     model: Model,
     settings: Sequence[Setting],
     questions: Sequence[Question | Sentence],
     answers: Sequence[Any],
 ) -> list[Predictions]:
-    """The predictions of each setting, from the answers to the distinct questions of all."""
+    """Returns the predictions of each setting.
+
+    Args:
+        questions: the distinct questions of all settings.
+        answers: one per question.
+    """
     keys = [q if isinstance(q, Sentence) else (q.query, q.number) for q in questions]
-    by_key = dict(zip(keys, answers, strict=True))
-    how: dict[str, Any] = {"kind": model.info.kind, "cased": model.info.cased}
-    return [to_predictions(setting, by_key, **how) for setting in settings]
+    answer_of = dict(zip(keys, answers, strict=True))
+    row_options: dict[str, Any] = {"kind": model.info.kind, "cased": model.info.cased}
+    return [to_predictions(setting, answer_of, **row_options) for setting in settings]
 
 
 def _n_contexts(questions: Sequence[Question | Sentence]) -> int:
+    """Returns the number of distinct contexts or sentences; questions may share one."""
     return len({q if isinstance(q, Sentence) else q.query for q in questions})
 
 
@@ -128,38 +141,47 @@ def ask(
     answers: dict[str, Any] = journal.read() if journal else {}
     if model.check_key:
         _refuse_other_model(model, answers, journal, processes)
-    answered = processes.share({*answers} & {*keys})
+    answered_keys = processes.share({*answers} & {*keys})
     plan: list[list[int]] = []
     for end, size in zip(accumulate(sizes), sizes, strict=True) if processes.first else ():
-        part = model.plan(encoded[end - size : end], batch_size)
-        plan += [[end - size + number for number in batch] for batch in part]
-    batches = _unanswered(processes.share(plan), keys, answered)
+        batches_of_part = model.plan(encoded[end - size : end], batch_size)
+        plan += [[end - size + number for number in batch] for batch in batches_of_part]
+    batches = _unanswered(processes.share(plan), keys, answered_keys)
+    # process r of n asks the batches r, r + n, ...; those that share a model ask all of them
     rank, step = (0, 1) if processes.together else (processes.rank, processes.count)
-    reached = [*accumulate(map(len, batches), initial=len(questions) - sum(map(len, batches)))]
+    # contexts that are saved before each batch, and after the last
+    n_saved_before = [
+        *accumulate(map(len, batches), initial=len(questions) - sum(map(len, batches)))
+    ]
     unit = "sentences" if questions and isinstance(questions[0], Sentence) else "contexts"
-    asked: dict[str, Any] = {}
-    with show_progress(len(questions), reached[0], label, unit=unit, also=on_progress) as show:
-        show(reached[0])
+    own_answers: dict[str, Any] = {}
+    with show_progress(
+        len(questions), n_saved_before[0], label, unit=unit, also=on_progress
+    ) as show:
+        show(n_saved_before[0])
         with processes.shared_errors():
             for number in range(rank, len(batches), step):
                 batch = batches[number]
-                model.report = partial(_show_share, show, *reached[number : number + 2])
-                found = model.answer([encoded[i] for i in batch], top)
-                finished = dict(zip([keys[i] for i in batch], found, strict=True))
+                model.report = partial(_show_share, show, *n_saved_before[number : number + 2])
+                batch_answers = model.answer([encoded[i] for i in batch], top)
+                finished = dict(zip([keys[i] for i in batch], batch_answers, strict=True))
                 if journal:
                     journal.append(finished)
-                asked |= finished
+                own_answers |= finished
                 # the other processes are about as far
-                show(reached[min(number - rank + step, len(batches))])
-        for others in processes.gather(asked):
-            answers |= others
+                show(n_saved_before[min(number - rank + step, len(batches))])
+        for answers_of_process in processes.gather(own_answers):
+            answers |= answers_of_process
     return [answers[key] for key in keys] if processes.first else []
 
 
 def _refuse_other_model(
     model: Model, answers: Mapping[str, Any], journal: Journal | None, processes: Processes
 ) -> None:
-    """Refuses a server whose model did not give the saved answers; saves what it is known by."""
+    """Refuses a server whose model is not the one that gave the saved answers.
+
+    Its check, log-probabilities of fixed texts, is saved with the first answers.
+    """
     log_probs = answers.get(model.check_key, model.info.check_log_probs)
     log_probs = processes.share(log_probs)
     with processes.shared_errors():
@@ -174,17 +196,28 @@ def _show_share(show: Callable[[float], None], start: int, end: int, share: floa
 
 
 def _unanswered(
-    batches: Sequence[Sequence[int]], keys: Sequence[str], known: set[str]
+    batches: Sequence[Sequence[int]], keys: Sequence[str], answered: set[str]
 ) -> list[list[int]]:
-    """The batches without questions whose key is known, or that of an earlier question."""
-    seen = set(known)
-    rest = []
+    """Returns the batches without the questions that need not be asked.
+
+    These are questions with an answer, and those with the key of an earlier question.
+
+    Args:
+        batches: numbers of questions.
+        keys: of all questions.
+        answered: keys whose answers are saved.
+    """
+    seen = set(answered)
+    remaining = []
     for batch in batches:
-        new = {keys[number]: number for number in reversed(batch) if keys[number] not in seen}
-        seen.update(new)
-        if new:
-            rest.append([*reversed(new.values())])
-    return rest
+        questions = []
+        for number in batch:
+            if keys[number] not in seen:
+                seen.add(keys[number])
+                questions.append(number)
+        if questions:
+            remaining.append(questions)
+    return remaining
 
 
 @contextmanager
@@ -203,7 +236,7 @@ def show_progress(
         done: contexts that an earlier, interrupted run had saved.
         label: printed in front, e.g. the name of the model; None to show nothing at all.
         unit: what is counted, "contexts" or "sentences".
-        also: is told the same.
+        also: is called with the same numbers.
 
     Yields:
         a function that takes the number of contexts that are saved now.
@@ -231,28 +264,34 @@ def show_progress(
 
 def row_texts(stimuli: Iterable[Stimuli], kind: Kind) -> dict[str, str]:
     """Returns the text that a kind of model reads of each row, by "row ID"."""
-    read = ["context", "sentence"] if kind == "causal" else ["context", "right_context", "sentence"]
+    columns_read = (
+        ["context", "sentence"] if kind == "causal" else ["context", "right_context", "sentence"]
+    )
     return {
         f"row {row}": text
         for rows in stimuli
-        for row, text in zip(rows.columns()["id"], rows.texts(*read), strict=True)
+        for row, text in zip(rows.columns()["id"], rows.texts(*columns_read), strict=True)
     }
 
 
 def start_warning(model: Model, texts: Mapping[str, str]) -> str | None:
     """Returns one line about contexts that are empty for a model that reads nothing before them."""
-    empty = [place for place, text in texts.items() if not text]
-    if not empty or model.info.kind != "causal" or model.info.sentence_bos or model.prompt:
+    empty_rows = [row for row, text in texts.items() if not text]
+    if not empty_rows or model.info.kind != "causal" or model.info.sentence_bos or model.prompt:
         return None
-    why = "has no beginning-of-sequence token before an empty context"
-    return f"model {model.info.id} {why}: no probability of the word in {first_few(empty)}"
+    problem = "has no beginning-of-sequence token before an empty context"
+    return f"model {model.info.id} {problem}: no probability of the word in {first_few(empty_rows)}"
 
 
 def control_warning(model: Model, texts: Mapping[str, str]) -> str | None:
     """Returns one line about `texts` (place -> text) with the name of a control token, or None."""
-    distinct = list(dict.fromkeys(texts.values()))
-    names = dict(zip(distinct, model.control_names(distinct), strict=True))
-    examples = [f"{names[text][0]} in {place}" for place, text in texts.items() if names[text]]
+    distinct_texts = list(dict.fromkeys(texts.values()))
+    names_in_text = dict(zip(distinct_texts, model.control_names(distinct_texts), strict=True))
+    examples = [
+        f"{names_in_text[text][0]} in {place}"
+        for place, text in texts.items()
+        if names_in_text[text]
+    ]
     if not examples:
         return None
     return (

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.processes import Processes
 
+_TOO_COARSE = ("8bit", "4bit", "bfloat16", "float16")
+"""Types of weights whose probabilities are too inexact for the search over whole words."""
+
 KnobValues = Mapping[str, Sequence[Mapping[str, Any]]]
 """Knob that varies -> the fields of `LoadOptions` for each of its values, the default first."""
 
@@ -47,54 +50,63 @@ def run_members(
         values: what varies; a knob that does not apply to the model is left out.
 
     Returns:
-        choices of the knobs that apply, and run of each; [] on all processes but the first.
+        of each combination the choices of the knobs that apply, and the run; [] on all processes
+        but the first.
     """
     model = load_everywhere(model_id, options, processes)
     open_knobs = _open_knobs(model.info, inputs.asks, values, options, processes)
     slug = results.model_slug(model.info.id, model.info.revision, run_options.name)
-    shared = run_options.output / slug / "shared"
+    shared_folder = run_options.output / slug / "shared"
     members: list[tuple[dict[str, str], Run]] = []
-    tried = list[dict[str, str]]()
-    asked = set[tuple[str, ...]]()
+    tried_choices = list[dict[str, str]]()
+    asked_keys = set[tuple[str, ...]]()
     for fields in _combinations({knob: values[knob] for knob in open_knobs}):
         try:
-            chosen = replace(options, **fields)
+            member_options = replace(options, **fields)
             with processes.shared_errors():
-                variant = model.with_options(chosen)
+                variant = model.with_options(member_options)
             if variant is None:  # the unit needs weights of another dtype
                 del model
-                variant = model = load_everywhere(model_id, chosen, processes)
-            choices = {knob: _choice(knob, chosen, variant, inputs.asks) for knob in open_knobs}
-            if choices in tried:
+                variant = model = load_everywhere(model_id, member_options, processes)
+            choices = {
+                knob: _choice(knob, member_options, variant, inputs.asks) for knob in open_knobs
+            }
+            if choices in tried_choices:
                 continue  # another name for what bos auto does
             with processes.shared_errors():
-                asked_so = inputs.asked_by(chosen)
-                keys = _keys(variant, asked_so)
+                member_inputs = inputs.asked_by(member_options)
+                keys = _keys(variant, member_inputs)
         except BadInput as error:
-            if fields.get("bos") in ("always", "eos") and asked:
+            if fields.get("bos") in ("always", "eos") and asked_keys:
                 continue  # the tokenizer lacks the token, or the prompt begins with it
             asked_with = f"asked with {_texts(fields)}; --knobs leaves knobs out"
             raise type(error)(f"{error} ({asked_with})") from None
-        tried.append(choices)
-        if keys in asked:
+        tried_choices.append(choices)
+        if keys in asked_keys:
             continue
-        asked.add(keys)
+        asked_keys.add(keys)
         if processes.first and not run_options.quiet:
             print(f"lmdiag: {_texts(choices) or 'the one protocol'}", file=sys.stderr)
         owner = json.dumps([results.identity(variant.info, inputs.protocol, "")])
-        journal = Journal(shared, processes.rank, owner)
-        how: dict[str, Any] = {"loaded": variant, "warns": len(asked) == 1, "journal": journal}
-        if run := run_model(model_id, chosen, asked_so, run_options, processes, **how):
+        journal = Journal(shared_folder, processes.rank, owner)
+        run = run_model(
+            model_id, member_options, member_inputs, run_options, processes,
+            loaded=variant, warns=len(asked_keys) == 1, journal=journal,
+        )  # fmt: skip
+        if run is not None:
             members.append((choices, run))
     if processes.first:
-        shutil.rmtree(shared, ignore_errors=True)
+        shutil.rmtree(shared_folder, ignore_errors=True)
     return members
 
 
 def _open_knobs(
     info: ModelInfo, asks: str, values: KnobValues, options: LoadOptions, processes: Processes
 ) -> list[str]:
-    """The knobs that vary and apply to a model; `BadInput` if its dtype is too coarse for unit."""
+    """Returns the knobs that vary and apply to a model.
+
+    `BadInput` if `unit` varies and the weights are too coarse: the search over words needs float32.
+    """
     knobs = [
         knob
         for knob in applicable(asks, info.kind, counts_words=info.counts_words)
@@ -104,7 +116,7 @@ def _open_knobs(
         if knob not in knobs and KNOBS[knob].is_text and len(choices) > 1:
             print(f"lmdiag: {info.id} is not causal: it is asked without a {knob}", file=sys.stderr)
     coarse = options.quantization or options.dtype
-    if coarse in ("8bit", "4bit", "bfloat16", "float16") and "unit" in knobs:
+    if coarse in _TOO_COARSE and "unit" in knobs:
         raise BadInput(
             f"unit word needs float32, not {coarse}: use --dtype float32, or leave unit out of "
             "--knobs"
@@ -113,9 +125,12 @@ def _open_knobs(
 
 
 def _combinations(values: KnobValues) -> Iterator[dict[str, Any]]:
-    """Yields the fields of `LoadOptions` for each combination of values, the default one first."""
-    for parts in product(*values.values()):
-        fields = {name: value for part in parts for name, value in part.items()}
+    """Yields the fields of `LoadOptions` for each combination of values, the default one first.
+
+    Combinations that a rule of `asking.rules` refuses are left out.
+    """
+    for values_of_knobs in product(*values.values()):
+        fields = {name: value for choice in values_of_knobs for name, value in choice.items()}
         if not refusal(Case(given=QueryOptions(**fields).stored())):
             yield fields
 
@@ -130,7 +145,7 @@ def _keys(model: Model, inputs: Inputs) -> tuple[str, ...]:
 
 
 def _choice(knob: str, chosen: LoadOptions, model: Model, asks: str) -> str:
-    """The choice of a knob, with what `auto` does in its place."""
+    """Returns the choice of a knob; for `bos="auto"`, what it does with this model."""
     if knob == "bos" and chosen.bos == "auto":
         is_sentence = asks == "sentence" and chosen.elicitation == "probability"
         has_bos = model.info.sentence_bos if is_sentence else model.info.bos

@@ -46,24 +46,27 @@ class Inputs:
         return results.combine({task: rows.fingerprint for task, rows in self.stimuli.items()})
 
     def identity(self, info: ModelInfo) -> dict[str, str | None]:
-        """What makes two runs of this the same run, see `results.identity`."""
+        """Returns what runs in one directory have in common, see `results.identity`."""
         is_word = self.asks == "word"
         return results.identity(info, self.protocol, self.fingerprint, asks_words=is_word)
 
     def designs(self) -> dict[str, Design]:
         """Returns the designs of the tasks of own rows, with what looks wrong in them."""
-        found = {task: design_of(rows, self.design) for task, rows in self.stimuli.items()}
-        return {task: design for task, design in found.items() if design}
+        designs = {task: design_of(rows, self.design) for task, rows in self.stimuli.items()}
+        return {task: design for task, design in designs.items() if design}
 
     def record(self, results: Results, warning: str | None) -> Results:
-        """Returns results with the design, and with what looks wrong in the model and in rows."""
+        """Returns results with the design of own rows and the warnings of model and rows."""
         designs = self.designs()
-        lines = [f"{task}: {line}" for task, found in designs.items() for line in found.warnings]
+        lines = [f"{task}: {line}" for task, design in designs.items() for line in design.warnings]
         warnings = [*filter(None, [warning]), *lines]
         return replace(results, design=self.design, table=self.table, warnings=warnings)
 
     def asked_by(self, query: QueryOptions) -> Inputs:
-        """Returns the same rows asked with other knobs."""
+        """Returns the same rows, asked with other query options.
+
+        `BadInput` if rows have no alternatives to choose between, and the options ask for a choice.
+        """
         wording = wording_of(query)
         for task, rows in self.stimuli.items() if wording else ():
             if not rows.compared:
@@ -76,18 +79,19 @@ class Inputs:
         return replace(self, settings=settings, protocol=protocol)
 
     def after(self, layer: int | None) -> Inputs:
-        """Returns the same rows asked after a layer; None for the last one."""
+        """Returns the same rows, asked after a layer (from 0); None for the last one."""
         return replace(self, protocol=replace(self.protocol, layer=layer))
 
     @property
     def top(self) -> int:
-        """Length of the lists of top words that are asked for."""
+        """Length of the lists of top words: the longest that the protocol or a diagnostic needs."""
         return max(self.protocol.top, *(rows.diagnostic.top for rows in self.stimuli.values()))
 
     @property
     def asks(self) -> Literal["word", "sentence"]:
         """What all rows ask, see `Diagnostic.asks`."""
-        return next(iter(self.stimuli.values())).diagnostic.asks
+        stimuli = [*self.stimuli.values()]
+        return stimuli[0].diagnostic.asks  # `load_inputs` refuses tasks that ask differently
 
 
 def load_inputs(
@@ -120,34 +124,40 @@ def load_inputs(
         available = stimuli.tasks(data)
         tasks = tuple(task for task in available if task in DIAGNOSTICS) or tuple(available)
     protocol = replace(protocol, tasks=tasks, perturb=chosen(protocol.perturb, tasks))
-    how: dict[str, Any] = {"limit": protocol.limit, "seed": seed}
-    how |= {"allow_duplicates": allow_duplicates, "responses": responses, **table.stored()}
-    loaded = {task: stimuli.load(data, task, **how) for task in tasks}
-    _check_together(loaded)
-    check_columns(loaded, design)
-    asked = [
+    reading_options: dict[str, Any] = {"limit": protocol.limit, "seed": seed}
+    reading_options |= {
+        "allow_duplicates": allow_duplicates,
+        "responses": responses,
+        **table.stored(),
+    }
+    stimuli_of_task = {task: stimuli.load(data, task, **reading_options) for task in tasks}
+    _check_together(stimuli_of_task)
+    check_columns(stimuli_of_task, design)
+    all_settings = [
         Setting(rows if name == NONE else perturb(rows, name, run, seed), name, run)
-        for task, rows in loaded.items()
+        for task, rows in stimuli_of_task.items()
         for name, run in settings(task, protocol.perturb, protocol.shuffles)
     ]
-    pairs = []
-    if any(rows.diagnostic.has_verbs for rows in loaded.values()):
-        pairs = stimuli.load_verbs(verbs or loaded[tasks[0]].source)
-    protocol = replace(protocol, verbs=len(pairs) or None)
-    inputs = Inputs(loaded, asked, pairs, protocol, design, table)
+    verb_pairs = []
+    if any(rows.diagnostic.has_verbs for rows in stimuli_of_task.values()):
+        verb_pairs = stimuli.load_verbs(verbs or stimuli_of_task[tasks[0]].source)
+    protocol = replace(protocol, verbs=len(verb_pairs) or None)
+    inputs = Inputs(stimuli_of_task, all_settings, verb_pairs, protocol, design, table)
     return inputs.asked_by(protocol)
 
 
-def _check_together(loaded: Mapping[str, Stimuli]) -> None:
-    """Refuses ids of two tasks, and blanks beside whole sentences."""
-    owner: dict[str, str] = {}
-    for task, rows in loaded.items():
+def _check_together(stimuli_of_task: Mapping[str, Stimuli]) -> None:
+    """Refuses an id in two tasks, and tasks with blanks beside tasks with sentences."""
+    task_of_id: dict[str, str] = {}
+    for task, rows in stimuli_of_task.items():
         for row in rows.columns()["id"]:
-            if owner.setdefault(row, task) != task:
-                raise BadInput(f"id {row} is in both {owner[row]} and {task}: rename it in one")
-    forms = {rows.diagnostic.asks: task for task, rows in loaded.items()}
-    if len(forms) > 1:
+            if task_of_id.setdefault(row, task) != task:
+                raise BadInput(
+                    f"id {row} is in both {task_of_id[row]} and {task}: rename it in one"
+                )
+    task_of_unit = {rows.diagnostic.asks: task for task, rows in stimuli_of_task.items()}
+    if len(task_of_unit) > 1:
         raise BadInput(
-            f"{forms['sentence']} has whole sentences and {forms['word']} has blanks: "
-            "run one after the other, with --tasks"
+            f"{task_of_unit['sentence']} has whole sentences and "
+            f"{task_of_unit['word']} has blanks: run one after the other, with --tasks"
         )

@@ -43,9 +43,9 @@ class Journal:
         """Returns every answer that was saved whole, by any process of any earlier run."""
         from pydantic import ValidationError
 
-        one = Answer | SentenceAnswer
+        answer_type = Answer | SentenceAnswer
         # numbers are the `ModelInfo.check_log_probs` of a model behind a server
-        adapter = type_adapter(dict[str, one | tuple[one, ...] | tuple[float, ...]])
+        adapter = type_adapter(dict[str, answer_type | tuple[answer_type, ...] | tuple[float, ...]])
         answers: dict[str, Any] = {}
         for path in sorted(self.folder.glob("*.jsonl")):
             with readable(path), path.open("rb") as lines:
@@ -92,7 +92,7 @@ def kept_answers(
     """
     if output is None:
         return nullcontext()
-    of_model = [info.id, info.commit, info.dtype, str(info.quantization), str(info.server)]
-    identity = json.dumps([*of_model, *facts])
+    model_key = [info.id, info.commit, info.dtype, str(info.quantization), str(info.server)]
+    identity = json.dumps([*model_key, *facts])
     name = f"{what}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
     return Journal(output / model_slug(info.id, info.revision, info.name) / name, owner=identity)

@@ -91,20 +91,22 @@ def run_model(
         if processes.first and loaded is None and not run_options.overwrite:
             slug = results.model_slug(model_id, options.revision, run_options.name)
             refuse_other_rows(run_options.output / slug, inputs)
-    beginning = time.monotonic()
+    started = time.monotonic()
     model = loaded or load_everywhere(model_id, options, processes)
-    loading = time.monotonic() - beginning
+    load_seconds = time.monotonic() - started
     model.info = replace(model.info, name=run_options.name)
     inputs = _effective_inputs(inputs, model, warns=warns, prints=processes.first)
 
     def ask(directory: results.RunDirectory) -> tuple[list[list[Predictions]], int]:
         owner = json.dumps(inputs.identity(model.info))
-        kept = journal or Journal(directory.journal, processes.rank, owner)
-        how: dict[str, Any] = {"warns": warns}
-        predictions, n_contexts = _ask(predict, model, inputs, run_options, processes, kept, **how)
+        own_journal = journal or Journal(directory.journal, processes.rank, owner)
+        predictions, n_contexts = _ask(
+            predict, model, inputs, run_options, processes, own_journal, warns=warns
+        )
         return [predictions], n_contexts
 
-    return next(iter(_make_runs(model, [inputs], run_options, processes, ask, loading)), None)
+    runs = _make_runs(model, [inputs], run_options, processes, ask, load_seconds)
+    return runs[0] if runs else None
 
 
 def _refuse_options_of_blanks(inputs: Inputs) -> None:
@@ -141,132 +143,147 @@ def run_layers(
     with processes.shared_errors():
         if loaded is None:
             _refuse_options_of_blanks(inputs)
-    beginning = time.monotonic()
+    started = time.monotonic()
     model = loaded or load_everywhere(model_id, options, processes)
-    loading = time.monotonic() - beginning
+    load_seconds = time.monotonic() - started
     model.info = replace(model.info, name=run_options.name)
     info = model.info
     with processes.shared_errors():
-        layered = model.at_layers(layers)
-    inputs = _effective_inputs(inputs, layered, warns=True, prints=processes.first)
-    of_layers = [inputs.after(layer) for layer in layered.layers]
-    owner = json.dumps([inputs.identity(info), layered.layer_numbers])
+        layers_model = model.at_layers(layers)
+    inputs = _effective_inputs(inputs, layers_model, warns=True, prints=processes.first)
+    inputs_of_layers = [inputs.after(layer) for layer in layers_model.layers]
+    owner = json.dumps([inputs.identity(info), layers_model.layer_numbers])
     folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
-    kept = Journal(folder / f"layers-{text_digest(owner)}", processes.rank, owner)
+    shared_journal = Journal(folder / f"layers-{text_digest(owner)}", processes.rank, owner)
     if run_options.overwrite and processes.first:
-        shutil.rmtree(kept.folder, ignore_errors=True)
+        shutil.rmtree(shared_journal.folder, ignore_errors=True)
 
     def ask(_: results.RunDirectory) -> tuple[list[list[Predictions]], int]:
-        how = layered, inputs, run_options, processes, kept
-        return _ask(predict_layers, *how, warns=True)
+        return _ask(
+            predict_layers, layers_model, inputs, run_options, processes, shared_journal, warns=True
+        )
 
-    runs = _make_runs(layered, of_layers, run_options, processes, ask, loading)
+    runs = _make_runs(layers_model, inputs_of_layers, run_options, processes, ask, load_seconds)
     if processes.first:
-        shutil.rmtree(kept.folder, ignore_errors=True)
+        shutil.rmtree(shared_journal.folder, ignore_errors=True)
     return runs
 
 
 def _make_runs(
     model: Model,
-    members: Sequence[Inputs],
+    inputs_of_runs: Sequence[Inputs],
     run_options: RunOptions,
     processes: Processes,
     ask: Callable[[results.RunDirectory], tuple[list[list[Predictions]], int]],
-    loading: float,
+    load_seconds: float,
 ) -> list[Run]:
     """Returns the finished runs of a model on inputs that differ in knobs alone.
 
     Args:
         model: the model that is asked.
-        members: the inputs of each run.
+        inputs_of_runs: the inputs of each run.
         run_options, processes: see `run_model`.
         ask: given the directory of the first run, returns predictions of each run and setting, and
             the number of contexts.
-        loading: seconds.
+        load_seconds: how long the model took to load.
 
     Returns:
         the runs; [] on all processes but the first.
     """
     info = model.info
     folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
-    paths = [results.run_folder(folder, inputs.protocol) for inputs in members]
+    paths = [results.run_folder(folder, inputs.protocol) for inputs in inputs_of_runs]
     directories = [*map(results.RunDirectory, paths)]
     with ExitStack() as opened:
         finished = []
-        for directory, inputs in zip(directories, members, strict=True):
+        for directory, inputs in zip(directories, inputs_of_runs, strict=True):
             opened.callback(directory.close)
             with processes.shared_errors():
                 identity, overwrite = inputs.identity(info), run_options.overwrite
-                kept = None
+                earlier_answers = None
                 if processes.first and not overwrite:
-                    kept = answers_of_run(directory.path, inputs, info)
-                if kept is not None:
+                    earlier_answers = answers_of_run(directory.path, inputs, info)
+                if earlier_answers is not None:
                     directory.take()
                     is_finished = True
                 else:
                     is_finished = processes.first and directory.open(identity, overwrite=overwrite)
                 if model.check_key and is_finished:
-                    earlier = (
-                        kept.results if kept is not None else results.read_results(directory.path)
-                    )
+                    if earlier_answers is not None:
+                        earlier = earlier_answers.results
+                    else:
+                        earlier = results.read_results(directory.path)
                     if earlier.model.check_log_probs is not None:  # else of an earlier version
                         model.refuse_other_model(earlier.model.check_log_probs)
-                if kept is not None:
-                    _finish_with_kept_answers(directory, model, inputs, kept)
+                if earlier_answers is not None:
+                    _finish_with_kept_answers(directory, model, inputs, earlier_answers)
             finished.append(is_finished)
         if not all(finished := processes.share(finished)):
             started = time.monotonic()
-            verbs = members[0].verbs
+            verbs = inputs_of_runs[0].verbs
             n_verbs = model.set_verbs(verbs) if verbs else None
             predictions, n_contexts = ask(directories[0])
-            took = {"load": loading, "ask": time.monotonic() - started}
-            answered = zip(directories, members, predictions, finished, strict=processes.first)
-            for directory, inputs, of_run, is_finished in answered if processes.first else ():
-                if not is_finished:
-                    (directory.path / results.REPORT).unlink(missing_ok=True)
-                    counts = n_contexts, processes.count
-                    made = save(directory.path, model, inputs, of_run, *counts, took)
-                    directory.finish(inputs.record(replace(made, n_verbs=n_verbs), model.warning))
+            if not processes.first:  # only the first one has predictions
+                return []
+            seconds = {"load": load_seconds, "ask": time.monotonic() - started}
+            all_runs = zip(directories, inputs_of_runs, predictions, finished, strict=True)
+            for directory, inputs, predictions_of_run, is_finished in all_runs:
+                if is_finished:
+                    continue
+                (directory.path / results.REPORT).unlink(missing_ok=True)
+                saved = save(
+                    directory.path, model, inputs, predictions_of_run, n_contexts,
+                    processes.count, seconds,
+                )  # fmt: skip
+                directory.finish(inputs.record(replace(saved, n_verbs=n_verbs), model.warning))
         if not processes.first:
             return []
-        pairs = zip(directories, members, strict=True)
+        pairs = zip(directories, inputs_of_runs, strict=True)
         return [_read_back(directory, inputs, model.warning) for directory, inputs in pairs]
 
 
 def _finish_with_kept_answers(
-    directory: results.RunDirectory, model: Model, inputs: Inputs, kept: Run
+    directory: results.RunDirectory, model: Model, inputs: Inputs, earlier_answers: Run
 ) -> None:
-    """Writes the results of rows that are read in another way, from answers that there are.
+    """Writes the results of a run whose questions an earlier run in the directory answered.
 
+    Its rows are read in another way, as with another critical word, but the questions are the same.
     The file of predictions stays, and the results are replaced at once: whatever ends the process,
     the directory has the earlier run or the new one.
     """
-    where = directory.path
+    path = directory.path
     print(
-        f"lmdiag: {where} has the answers to the same questions: figures are computed from them",
+        f"lmdiag: {path} has the answers to the same questions: figures are computed from them",
         file=sys.stderr,
     )
-    earlier = kept.results
+    earlier = earlier_answers.results
     counts = earlier.n_contexts, earlier.device.processes
-    made = results_of(where, model, inputs, *counts, earlier.seconds)
-    made = replace(made, n_verbs=earlier.n_verbs)
-    (where / results.REPORT).unlink(missing_ok=True)
-    directory.finish(inputs.record(made, next(iter(earlier.model_warnings), None)))
+    computed = results_of(path, model, inputs, *counts, earlier.seconds)
+    computed = replace(computed, n_verbs=earlier.n_verbs)
+    warning = earlier.model_warnings[0] if earlier.model_warnings else None
+    (path / results.REPORT).unlink(missing_ok=True)
+    directory.finish(inputs.record(computed, warning))
 
 
 def _read_back(directory: results.RunDirectory, inputs: Inputs, warning: str | None) -> Run:
-    """Returns a finished run; its results are written anew if the design is another one."""
+    """Returns a finished run; results and report are written again if the design is another one."""
     finished = results.read_results(directory.path)
     if inputs.design not in (finished.design, FOUND_DESIGN):  # the report is written anew
         (directory.path / results.REPORT).unlink(missing_ok=True)
-        stored = next(iter(finished.model_warnings), None)  # what a model says when it is asked
-        finished = inputs.record(finished, warning or stored)
+        # a model that answered nothing in this process has no warning yet
+        warning = warning or next(iter(finished.model_warnings), None)
+        finished = inputs.record(finished, warning)
         directory.finish(finished)
     return results.opened_run(directory.path, finished, inputs.stimuli)
 
 
 def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool) -> Inputs:
-    """The inputs for a model: its prompt, and no options without effect, which are printed."""
+    """Returns the inputs as a model is asked: with its prompt, without options that have no effect.
+
+    Args:
+        warns: also print remarks on `bos` and the warning of the model.
+        prints: whether this process prints what is ignored.
+    """
     # only the model knows what its chat template puts around a context
     protocol = replace(inputs.protocol, prompt=model.prompt)
     protocol, lines = effective(protocol, model.info, inputs.asks)
@@ -288,12 +305,17 @@ def _ask(
     *,
     warns: bool,
 ) -> tuple[Any, int]:
-    """Asks what the journal does not have; returns what `predict` or `predict_layers` does."""
+    """Asks the questions whose answers the journal does not have.
+
+    Args:
+        predict: `predict` or `predict_layers`, whose value is returned.
+    """
     label = None
     if processes.first:
-        texts = row_texts(inputs.stimuli.values(), model.info.kind) if warns else {}
-        for warning in filter(None, (control_warning(model, texts), start_warning(model, texts))):
-            print(f"lmdiag: warning: {warning}", file=sys.stderr)
+        text_of_row = row_texts(inputs.stimuli.values(), model.info.kind) if warns else {}
+        for warning in (control_warning(model, text_of_row), start_warning(model, text_of_row)):
+            if warning:
+                print(f"lmdiag: warning: {warning}", file=sys.stderr)
         label = None if run_options.quiet else model.info.name or model.info.id
     with journal:
         return predict(
@@ -313,8 +335,8 @@ def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -
         return models.load(model_id, options)
 
 
-def _place(source: str, directory: Path) -> str:
-    """The path of a data set from a run directory; "" if it is not in the file system."""
+def _path_of_data(source: str, directory: Path) -> str:
+    """Returns the path of a data set from a run directory; "" if it is not a file or folder."""
     path = user_path(source)
     if not exists(path):
         return ""
@@ -349,17 +371,20 @@ def results_of(
     """Returns the results that follow from the predictions in a directory."""
     info = model.info
     fingerprint = inputs.fingerprint
-    how = inputs.protocol, info.word_folds, info.kind
-    read_back = read_run(path / results.PREDICTIONS, inputs.stimuli)
-    data = {}
+    scoring = inputs.protocol, info.word_folds, info.kind
+    # figures follow from the file, not from memory: whoever reads the file computes the same
+    saved_predictions = read_run(path / results.PREDICTIONS, inputs.stimuli)
+    data_of_task = {}
     tasks: dict[str, dict[str, results.SettingResults]] = {}
     for task, rows in inputs.stimuli.items():
-        data[task] = results.TaskData(rows.fingerprint, len(rows), rows.form)
+        data_of_task[task] = results.TaskData(rows.fingerprint, len(rows), rows.form)
         tasks[task] = {}
-        for setting in dict.fromkeys(name for name, _ in read_back[task]):
-            shuffles = [part for (name, _), part in read_back[task].items() if name == setting]
-            tasks[task][setting] = evaluation.evaluate(rows, shuffles, *how, model=info)
-    stimuli = next(iter(inputs.stimuli.values()))
+        shuffles_of: dict[str, list[Predictions]] = {}
+        for (setting, _), shuffle in saved_predictions[task].items():
+            shuffles_of.setdefault(setting, []).append(shuffle)
+        for setting, shuffles in shuffles_of.items():
+            tasks[task][setting] = evaluation.evaluate(rows, shuffles, *scoring, model=info)
+    stimuli = next(iter(inputs.stimuli.values()))  # all tasks have one source
     asks_words = inputs.asks == "word"
     return Results(
         signature=results.signature(
@@ -371,8 +396,8 @@ def results_of(
             without_secrets(stimuli.source),
             stimuli.revision,
             fingerprint,
-            data,
-            without_secrets(_place(stimuli.source, path)),
+            data_of_task,
+            without_secrets(_path_of_data(stimuli.source, path)),
         ),
         protocol=inputs.protocol,
         versions={"lmdiag": __version__, "python": platform.python_version()}

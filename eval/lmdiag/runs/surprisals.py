@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise, repeat, zip_longest
+from itertools import repeat, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -106,12 +106,15 @@ def layer_surprisals(
 def _sentences(
     texts: Sequence[str], cuts: Sequence[Sequence[int]], *, entropy: bool
 ) -> list[Sentence]:
-    """The texts without the blanks around them, which would be tokens of their own."""
+    """Returns the texts as sentences, without white space around them, and their cuts moved.
+
+    White space at the ends would be tokens of its own.
+    """
     sentences = []
     for text, positions in zip(texts, cuts or repeat(()), strict=bool(cuts)):
-        before = len(text) - len(text.lstrip())
-        moved = tuple(position - before for position in positions)
-        sentences.append(Sentence(text.strip(), moved, entropy=entropy))
+        n_spaces = len(text) - len(text.lstrip())
+        moved_cuts = tuple(position - n_spaces for position in positions)
+        sentences.append(Sentence(text.strip(), moved_cuts, entropy=entropy))
     return sentences
 
 
@@ -126,47 +129,64 @@ def _word_table(
     questions: Sequence[Sentence],
     answers: Sequence[SentenceAnswer],
 ) -> DataFrame:
-    """The table of `word_surprisals`, of the answers to the distinct sentences of some texts."""
-    words = {
-        asked: [*zip_longest(answer.words, answer.entropies)]  # which may be ()
-        for asked, answer in zip(questions, answers, strict=True)
+    """Returns the table of `word_surprisals`.
+
+    Args:
+        texts: as they were given.
+        sentences: of each text.
+        questions: the distinct sentences, with one of `answers` each.
+    """
+    words_of_sentence = {
+        question: [*zip_longest(answer.words, answer.entropies)]  # which may be ()
+        for question, answer in zip(questions, answers, strict=True)
     }
     rows = []
-    sharing = list[str]()
+    sharing_of_word = list[str]()
     for number, (text, sentence) in enumerate(zip(texts, sentences, strict=True), start=1):
-        before = len(text) - len(text.lstrip())
-        spans = words.get(sentence, [])
-        sharing += _sharing([span for span, _ in spans])
-        for position, (span, bits_before) in enumerate(spans, start=1):
-            start = before + span.start
-            word = text[start : before + span.end]
-            bits = None
+        n_spaces = len(text) - len(text.lstrip())
+        spans = words_of_sentence.get(sentence, [])
+        sharing_of_word += _token_sharing([span for span, _ in spans])
+        for position, (span, entropy) in enumerate(spans, start=1):
+            start = n_spaces + span.start
+            word = text[start : n_spaces + span.end]
+            surprisal = None
             if span.log_prob is not None and not span.shares_token:
-                bits = 0.0 - span.log_prob / math.log(2)
-            rows.append((number, position, word, start, bits, span.n_tokens, bits_before))
+                surprisal = 0.0 - span.log_prob / math.log(2)
+            rows.append((number, position, word, start, surprisal, span.n_tokens, entropy))
     table = DataFrame(rows, columns=[*_TYPES]).astype(_TYPES)
-    return table.assign(**{SHARES_TOKEN: sharing}) if any(sharing) else table
+    return table.assign(**{SHARES_TOKEN: sharing_of_word}) if any(sharing_of_word) else table
 
 
-def _sharing(words: Sequence[WordSpan]) -> list[str]:
-    """With which of its neighbours each word of a text shares a token; "" for none."""
-    is_shared = [*(word.shares_token for word in words), False]
-    pairs = pairwise(is_shared)
-    return ["previous" if this else "next" if later else "" for this, later in pairs]
+def _token_sharing(words: Sequence[WordSpan]) -> list[str]:
+    """Returns with which neighbour each word shares a token: "previous", "next" or "" for none.
+
+    A word of which `shares_token` holds has no token of its own: its characters are in the last
+    token of the word before it.
+    """
+    neighbours = []
+    for word, following in zip_longest(words, words[1:]):
+        if word.shares_token:
+            neighbours.append("previous")
+        elif following and following.shares_token:
+            neighbours.append("next")
+        else:
+            neighbours.append("")
+    return neighbours
 
 
 def shared_warning(table: DataFrame) -> str | None:
     """Returns a line on the words without a token of their own; None without any."""
     if SHARES_TOKEN not in table:
         return None
-    names = list[str]()
-    first = ""
+    word_groups = list[str]()
+    group = ""
     for word, sharing in table[["word", SHARES_TOKEN]].itertuples(index=False):
-        first = f"{first} {word}" if sharing == "previous" else word
+        group = f"{group} {word}" if sharing == "previous" else word
         if sharing == "previous":
-            names.append(first)
-    verb = "has" if len(names) == 1 else "have"
-    return f"{without_tokens(names)} {verb} no surprisal; that of the word before is of both"
+            word_groups.append(group)
+    verb = "has" if len(word_groups) == 1 else "have"
+    lost = without_tokens(word_groups)
+    return f"{lost} {verb} no surprisal; that of the word before is of both"
 
 
 def ask_about_words(
@@ -193,39 +213,45 @@ def ask_about_words(
     texts, all_cuts, places = table.running_texts()
     cuts = [all_cuts.get(name, ()) for name in texts]
     info = model.info
-    facts = [options.unit, str(options.bos), str(options.pll), *columns[1:], *texts.values()]
-    facts += [str(all_cuts)] if all_cuts else []
-    how: dict[str, Any] = {"entropy": ENTROPY in columns, "batch_size": batch_size, "label": label}
-    how |= {"cuts": cuts, "on_progress": on_progress}
-    after: Sequence[int | None] = [None]
-    with kept_answers(output, info, "words", facts) as journal:
+    journal_key = [options.unit, str(options.bos), str(options.pll), *columns[1:], *texts.values()]
+    journal_key += [str(all_cuts)] if all_cuts else []
+    ask_options: dict[str, Any] = {
+        "entropy": ENTROPY in columns,
+        "batch_size": batch_size,
+        "label": label,
+    }
+    ask_options |= {"cuts": cuts, "on_progress": on_progress}
+    inner_layers: Sequence[int | None] = [None]
+    with kept_answers(output, info, "words", journal_key) as journal:
         if layers:
-            layered = model.at_layers(layers)
-            after = layered.layers
-            words = layer_surprisals(layered, [*texts.values()], journal=journal, **how)
+            layers_model = model.at_layers(layers)
+            inner_layers = layers_model.layers
+            words = layer_surprisals(
+                layers_model, [*texts.values()], journal=journal, **ask_options
+            )
         else:
-            words = word_surprisals(model, [*texts.values()], journal=journal, **how)
-    in_units = math.log(2) if table.procedure.units == "nats" else 1.0
+            words = word_surprisals(model, [*texts.values()], journal=journal, **ask_options)
+    units_per_bit = math.log(2) if table.procedure.units == "nats" else 1.0
     options, ineffective = effective(options, info, "sentence")
     warning = control_warning(model, {f"text {name}": text for name, text in texts.items()})
-    bos = bos_remark(options, info, "sentence")
+    bos_line = bos_remark(options, info, "sentence")
     shared = shared_warning(words)
     if shared:
         shared = f"{model_label(info, options)}: {shared}"
-    lines = (*table.gap_notes(), *ineffective, bos, model.warning, warning, shared)
+    lines = (*table.gap_notes(), *ineffective, bos_line, model.warning, warning, shared)
     remarks = "; ".join(filter(None, lines))
     sources = []
-    of_layers = words.groupby("layer") if layers else [(None, words)]
-    for inner, (layer, table_of) in zip(after, of_layers, strict=True):
-        values = table_of[[*columns]].to_numpy().T[:, places[table.word]] * in_units
+    words_of_layers = words.groupby("layer") if layers else [(None, words)]
+    for inner_layer, (layer, words_of_layer) in zip(inner_layers, words_of_layers, strict=True):
+        values = words_of_layer[[*columns]].to_numpy().T[:, places[table.word]] * units_per_bit
         entropy = values[1] if ENTROPY in columns else None
-        asked = replace(options, layer=inner) if layers else options
-        name = model_label(info, asked)
+        asked_options = replace(options, layer=inner_layer) if layers else options
+        name = model_label(info, asked_options)
         sharing = None
-        if SHARES_TOKEN in table_of:
-            sharing = table_of[SHARES_TOKEN].to_numpy(object)[places[table.word]]
+        if SHARES_TOKEN in words_of_layer:
+            sharing = words_of_layer[SHARES_TOKEN].to_numpy(object)[places[table.word]]
         source = SurprisalSource(name, values[0], "", remarks, entropy, layer, sharing)
-        sources.append((source, asked))
+        sources.append((source, asked_options))
     return sources
 
 
@@ -258,14 +284,14 @@ class NamedTexts(NamedTuple):
         return self._of_layer(surprisals)
 
     def _of_layer(self, surprisals: DataFrame) -> DataFrame:
-        """The same of a table without layers, or with one."""
-        named = surprisals.assign(text=[self.names[n - 1] for n in surprisals["text"]])
+        """Returns the same of a table without layers, or with the rows of one layer."""
+        with_names = surprisals.assign(text=[self.names[n - 1] for n in surprisals["text"]])
         if self.words is None:
-            return named
+            return with_names
         positions = self.words.words["position"].to_numpy()
-        words = named.iloc[self.words.running_texts().places].reset_index(drop=True)
-        whole = (positions % 1 == 0).all()
-        return words.assign(position=positions.astype(int) if whole else positions)
+        words = with_names.iloc[self.words.running_texts().places].reset_index(drop=True)
+        are_integers = (positions % 1 == 0).all()
+        return words.assign(position=positions.astype(int) if are_integers else positions)
 
 
 def read_texts(path: Path, options: TableOptions = AS_IT_IS, sentence: str = "") -> NamedTexts:
@@ -276,15 +302,15 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS, sentence: str = "")
     """
     columns = PLACES | {"sentence", "region"}
     table = read_rows(path, options, columns, raw=True, reads=("separator",), copies=True)
-    how = procedure_for(table.columns, None, Procedure(response="surprisal", sentence=sentence))
-    how = with_places(how, table.columns)
-    has_texts = how.text or is_one_text(table.columns)
-    if how.position and how.word and has_texts and not _has_texts_as_rows(table, how):
-        words = HumanTable(as_frame(table, raw=True), path.name, how, table.notes)
+    profile = procedure_for(table.columns, None, Procedure(response="surprisal", sentence=sentence))
+    profile = with_places(profile, table.columns)
+    has_texts = profile.text or is_one_text(table.columns)
+    if profile.position and profile.word and has_texts and not _has_texts_as_rows(table, profile):
+        words = HumanTable(as_frame(table, raw=True), path.name, profile, table.notes)
         texts, cuts, _ = words.running_texts()
         notes = (*words.notes, *words.gap_notes())
-        of_texts = [cuts.get(name, ()) for name in texts]
-        return NamedTexts([*texts.values()], [*texts], notes, of_texts, words)
+        cuts_of_texts = [cuts.get(name, ()) for name in texts]
+        return NamedTexts([*texts.values()], [*texts], notes, cuts_of_texts, words)
     if sentence:
         rule = "--sentence is for tables with a row per word: leave it out"
         raise BadInput(f"{path}: {rule}, or name {_NAMED_WORDS}")
@@ -305,9 +331,13 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS, sentence: str = "")
 
 
 def _column_of_texts(table: Table) -> str:
-    """The column that is read, sentence or text: the one that the user named or that has texts."""
-    there = [name for name in ("sentence", "text") if name in table.columns]
-    names = [name for name in there if name in table.chosen] or there
+    """Returns the column to read, `sentence` or `text`.
+
+    If there are both, it is the one that the user named, else the one with texts. `BadInput` if
+    this leaves none, or both.
+    """
+    existing = [name for name in ("sentence", "text") if name in table.columns]
+    names = [name for name in existing if name in table.chosen] or existing
     layout = TableLayout(table.columns)
     texts = layout.of_kind("text", "question")
     if len(names) > 1:
@@ -324,8 +354,11 @@ def _column_of_texts(table: Table) -> str:
     raise BadInput(f"{table.name} has the columns {', '.join(table.source_names())}: {rule}")
 
 
-def _has_texts_as_rows(table: Table, how: Profile) -> bool:
-    """Whether each row is of a text of its own, which stands where names of texts would."""
-    names = [str(name).strip() for name in table.columns.get(how.text, ())]
-    are_texts = sum(" " in name for name in names) > len(table) / 2
+def _has_texts_as_rows(table: Table, profile: Profile) -> bool:
+    """Whether each row is a whole text, in the column that would name the text of a word.
+
+    So it is where most values have several words, and no column has single words.
+    """
+    values = [str(value).strip() for value in table.columns.get(profile.text, ())]
+    are_texts = sum(" " in value for value in values) > len(table) / 2
     return are_texts and not columns_of_words(table.columns)

@@ -140,15 +140,16 @@ class ClozeNorms(Presentable):
         return trials, words_of_items(trials)
 
     def _words(self, number: int) -> Iterator[dict[str, Any]]:
+        """Yields the rows of `words` of a model, by its number."""
         trials, items = self._trials_and_words[number]
         run = self.runs[number]
         (task,) = run.stimuli
         predictions = run.predictions[task][NONE, 0]
         rows = trials.rows
-        for of in items:
-            of_words = zip(of.rows, of.shares.tolist(), of.log_prob.tolist(), strict=True)
-            for spellings, share, nats in of_words:
-                first = spellings[0]
+        for item in items:
+            words = zip(item.rows, item.shares.tolist(), item.log_prob.tolist(), strict=True)
+            for spellings, share, nats in words:
+                first = spellings[0]  # row of the most frequent spelling
                 count = sum(rows["count"][row] for row in spellings) if "count" in rows else None
                 yield {name: rows[name][first] for name in _PLACE} | {
                     "word": rows["target"][first],
@@ -162,14 +163,14 @@ class ClozeNorms(Presentable):
                 }
 
     def _top_words(self, number: int) -> Iterator[dict[str, Any]]:
+        """Yields the rows of `top_words` of a model, by its number."""
         trials, items = self._trials_and_words[number]
-        for of in items:
-            first = of.rows[0][0]
+        for item in items:
+            first = item.rows[0][0]  # all rows of an item have the same blank
             words = trials.predictions["top_words"][first] or []
-            known = trials.predictions["top_log_probs"][first]
+            log_probs = trials.predictions["top_log_probs"][first] or [math.nan] * len(words)
             place = {name: trials.rows[name][first] for name in _PLACE}
-            nats = known or [math.nan] * len(words)
-            for word, log_prob, share in zip(words, nats, of.top_shares, strict=True):
+            for word, log_prob, share in zip(words, log_probs, item.top_shares, strict=True):
                 facts = {"word": word, "probability": math.exp(log_prob), "is_said": share > 0}
                 yield place | facts | {"model": self.models[number]}
 
@@ -196,8 +197,10 @@ class ClozeNorms(Presentable):
         for model, run in zip(self.models, self.runs, strict=True):
             info = run.results.model
             folds = response_folds(rows.columns()["target"], info.word_folds)
-            asked = info.kind, f"unit {run.results.protocol.unit}", info.dtype
-            lines.append(f"{model}: {info.architecture if info.counts_words else ', '.join(asked)}")
+            settings = info.kind, f"unit {run.results.protocol.unit}", info.dtype
+            lines.append(
+                f"{model}: {info.architecture if info.counts_words else ', '.join(settings)}"
+            )
             lines.append(f"{model}: words are compared {match_rule(folds)}")
         return [*lines, *_left_out(self.words, self.items)]
 
@@ -266,12 +269,12 @@ def responses_of(source: object, options: TableOptions, response: str) -> TableO
 
 def _left_out(words: DataFrame, items: DataFrame) -> Iterator[str]:
     """Yields the words without a probability, and the items without a measure."""
-    for (model, state), lost in words[words["state"] != "scored"].groupby(["model", "state"]):
-        names = [f"{word.word} (item {word.item})" for word in lost.itertuples()]
-        yield f"{model}: {len(lost)} {state} words, never counted as 0: {first_few(names, 5)}"
+    for (model, state), left_out in words[words["state"] != "scored"].groupby(["model", "state"]):
+        names = [f"{word.word} (item {word.item})" for word in left_out.itertuples()]
+        yield f"{model}: {len(left_out)} {state} words, never counted as 0: {first_few(names, 5)}"
     for model, rows in items.groupby("model", sort=False):
-        if lost := rows["item"][rows["divergence"].isna()].tolist():
+        if left_out := rows["item"][rows["divergence"].isna()].tolist():
             why = "the shares do not add up to 1, or a word has no probability"
             without = "no probability of human responses and no KL divergence"
-            what = f"{len(lost)} of {len(rows)} items have {without}"
-            yield f"{model}: {what}, since {why}: {first_few(lost, 5)}"
+            what = f"{len(left_out)} of {len(rows)} items have {without}"
+            yield f"{model}: {what}, since {why}: {first_few(left_out, 5)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import permutations
 from pathlib import Path
@@ -186,13 +186,13 @@ class Comparisons(Presentable, list[Comparison]):
             raise BadInput(f"a loss of {points:g} points: give a number from 0 to 100")
         if all(row.statistic not in IN_PERCENT for row in self):
             raise BadInput("no figure in percent is compared, so that none can be a loss")
-        lost = [row for row in self if row.is_loss(points)]
+        losses = [row for row in self if row.is_loss(points)]
         return [
             f"{row.measure} of {row.task}{self._level_words(row)}: "
             f"{decimals(100 * row.base, 1)} to {decimals(100 * row.new, 1)} "
             f"({self.names[row.number]}), "
             f"adjusted p = {row.p_adjusted:.3g}"
-            for row in lost
+            for row in losses
         ]
 
     def _level_words(self, row: Comparison) -> str:
@@ -218,20 +218,20 @@ class Comparisons(Presentable, list[Comparison]):
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `lmdiag compare --json` prints; undefined numbers are None."""
-        facts = ("commit", "dtype", "quantization", "server")
+        fact_names = ("commit", "dtype", "quantization", "server")
         models = []
         for name, run in zip(self.names, self.runs, strict=True):
             model = run.results.model
-            known = {fact: getattr(model, fact) for fact in facts}
-            known = {fact: value for fact, value in known.items() if value is not None}
-            models.append({"name": name, "model": model.id} | known)
+            model_facts = {fact: getattr(model, fact) for fact in fact_names}
+            model_facts = {fact: value for fact, value in model_facts.items() if value is not None}
+            models.append({"name": name, "model": model.id} | model_facts)
         records = []
         for row in self:
             fields = asdict(row)
             new = self.names[fields.pop("number")]
-            judged = {"verdict": row.verdict, "loss": row.is_loss(self.points)}
+            judgement = {"verdict": row.verdict, "loss": row.is_loss(self.points)}
             models_of_row = {"base_model": self.names[0], "new_model": new}
-            records.append(models_of_row | {"label": row.label} | fields | judged)
+            records.append(models_of_row | {"label": row.label} | fields | judgement)
         document = {
             "signature": self.signatures[0], "models": models,
             **({"across": self.across, "signatures": self.signatures} if self.across else {}),
@@ -286,61 +286,81 @@ def compare_runs(
         if task not in settings_of:
             choices = f"{suggest(task, settings_of)}: choose from {', '.join(settings_of)}"
             raise BadInput(f"the runs have no task {task}{choices}")
-    family = _all_figures if measures else _headlines
-    keys = [
-        FigureKey(task, setting, *address)
-        for task, settings in settings_of.items()
-        for setting in (settings if measures or NONE not in settings else [NONE])
-        for address in family(
-            reference.results.diagnostic(task), reference.mean_scores(task, setting)
-        )
-        if task in (tasks or settings_of)
-    ]
-    pairs = [
-        pair
-        for number, other in enumerate(others, start=1)
-        for key in keys
-        if (pair := _pair(reference, other, key, number))
-        and (len(pair.base.items) or len(pair.new.items) or pair.n_tied)
-    ]
+    keys: list[FigureKey] = []
+    for task in settings_of:
+        if task in (tasks or settings_of):
+            keys += _compared_figures(reference, task, headlines_only=not measures)
+    pairs = []
+    for number, other in enumerate(others, start=1):
+        for key in keys:
+            pair = _pair(reference, other, key, number)
+            if pair and (len(pair.base.items) or len(pair.new.items) or pair.n_tied):
+                pairs.append(pair)
     if measures and "all" not in measures:
         chosen = chosen_measures(measures, dict.fromkeys(pair.key.measure for pair in pairs))
         pairs = [pair for pair in pairs if pair.key.measure in chosen]
     return compare_pairs(pairs, seed=seed)
 
 
-def _headlines(diagnostic: Diagnostic, scores: MeasureScores) -> list[tuple[str, str, str]]:
-    """Measure, break-down and level of the figures that a report shows first."""
-    declared = _addresses_of(diagnostic.headlines, scores)
-    usual = _addresses_of(diagnostics.get("").headlines, scores)
-    return (declared or usual) + _addresses_of(CHOICE_HEADLINES, scores)
+def _compared_figures(run: Run, task: str, *, headlines_only: bool) -> Iterator[FigureKey]:
+    """Yields the figures of a task that are compared.
+
+    The headline figures are those of unperturbed rows, where there are any; others those of every
+    setting.
+    """
+    settings = run.results.tasks[task]
+    if headlines_only and NONE in settings:
+        settings = {NONE: settings[NONE]}
+    diagnostic = run.results.diagnostic(task)
+    for setting in settings:
+        scores = run.mean_scores(task, setting)
+        choose = _headlines if headlines_only else _all_figures
+        for part in choose(diagnostic, scores):
+            yield FigureKey(task, setting, part.measure, part.by, part.level)
 
 
-def _addresses_of(
+class _FigurePart(NamedTuple):
+    """A measure, or a level of one of its break-downs; both are "" for the measure over all."""
+
+    measure: str
+    by: str = ""
+    level: str = ""
+
+
+def _headlines(diagnostic: Diagnostic, scores: MeasureScores) -> list[_FigurePart]:
+    """The figures that a report shows first."""
+    declared = _selected_figures(diagnostic.headlines, scores)
+    usual = _selected_figures(diagnostics.get("").headlines, scores)
+    return (declared or usual) + _selected_figures(CHOICE_HEADLINES, scores)
+
+
+def _selected_figures(
     selections: Sequence[FigureSelection], scores: MeasureScores
-) -> list[tuple[str, str, str]]:
-    """Measure, break-down and level of selected figures."""
-    return [
-        (name, selection.by, level)
-        for selection in selections
-        if selection.unless not in scores
-        for name in in_patterns(scores, selection.measures)
-        for level in selection.levels or scores[name].levels_of(selection.by)
-        if level in scores[name].levels_of(selection.by)
-    ]
+) -> list[_FigurePart]:
+    """The figures of some scores that selections name: all levels, or those that they list."""
+    figures = []
+    for selection in selections:
+        if selection.unless in scores:
+            continue
+        for name in in_patterns(scores, selection.measures):
+            levels = scores[name].levels_of(selection.by)
+            for level in selection.levels or levels:
+                if level in levels:
+                    figures.append(_FigurePart(name, selection.by, level))
+    return figures
 
 
-def _all_figures(diagnostic: Diagnostic, scores: MeasureScores) -> list[tuple[str, str, str]]:
-    """Measure, break-down and level of all figures that can be compared."""
-    by_measure: dict[str, list[tuple[str, str, str]]] = {}
-    for address in _addresses_of(diagnostic.compared_by, scores):
-        by_measure.setdefault(address[0], []).append(address)
-    addresses = []
+def _all_figures(diagnostic: Diagnostic, scores: MeasureScores) -> list[_FigurePart]:
+    """All figures that can be compared, at the levels of `Diagnostic.compared_by`."""
+    levels_of: dict[str, list[_FigurePart]] = {}
+    for part in _selected_figures(diagnostic.compared_by, scores):
+        levels_of.setdefault(part.measure, []).append(part)
+    figures = []
     for name in scores:
         is_left_out = MeasureName.of(name).is_curve_point or is_human(name) or shown_as(name)
         if not is_left_out:
-            addresses += by_measure.get(name, [(name, "", "")])
-    return addresses
+            figures += levels_of.get(name, [_FigurePart(name)])
+    return figures
 
 
 def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]:
@@ -357,12 +377,14 @@ def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]
         new_value = stats.point(new, statistic)
         test, outcome = _paired_test(base, new, statistic, _generator(pair.key, seed))
         comparisons.append(Comparison(
-            *pair.key, statistic, len(items), base_value, new_value, new_value - base_value,
-            outcome.ci_low, outcome.ci_high, outcome.p, math.nan,
-            "none" if np.array_equal(base, new) else test, pair.number,
-            pairs[same_as[position]].key.measure if position in same_as else "",
+            *pair.key, statistic, n=len(items),
+            base=base_value, new=new_value, difference=new_value - base_value,
+            ci_low=outcome.ci_low, ci_high=outcome.ci_high, p=outcome.p, p_adjusted=math.nan,
+            test="none" if np.array_equal(base, new) else test, number=pair.number,
+            same_as=pairs[same_as[position]].key.measure if position in same_as else "",
             n_tied=pair.n_tied,
         ))  # fmt: skip
+    # the same test under two names counts once in the family of tests
     p_values = [math.nan if i in same_as else x.p for i, x in enumerate(comparisons)]
     adjusted = stats.holm(p_values)
     n_tests = sum(not math.isnan(p) for p in p_values)
@@ -375,25 +397,26 @@ def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]
 def _without_items(pair: ScoredPair) -> Comparison:
     """The comparison of a figure without an item that both models scored and neither has tied."""
     nan = math.nan
-    numbers = (nan, nan, nan, nan, nan, nan, nan)
     return Comparison(
-        *pair.key, pair.base.statistic, 0, *numbers, "none", pair.number, n_tied=pair.n_tied
-    )
+        *pair.key, pair.base.statistic, n=0, base=nan, new=nan, difference=nan,
+        ci_low=nan, ci_high=nan, p=nan, p_adjusted=nan, test="none",
+        number=pair.number, n_tied=pair.n_tied,
+    )  # fmt: skip
 
 
 def _same_by_construction(pairs: Sequence[ScoredPair]) -> dict[int, int]:
     """Position of a pair -> position of the pair of another measure with the same numbers."""
     positions = {(pair.key, pair.number): i for i, pair in enumerate(pairs)}
-    repeated = {}
+    same_as = {}
     for position, pair in enumerate(pairs):
         key = pair.key._replace(measure=SAME_TEST.get(pair.key.measure, ""))
         other = positions.get((key, pair.number))
-        if other is not None and all(
-            np.array_equal(scores.values, others.values)
-            for scores, others in ((pair.base, pairs[other].base), (pair.new, pairs[other].new))
-        ):
-            repeated[position] = other
-    return repeated
+        if other is None:
+            continue
+        has_same_base = np.array_equal(pair.base.values, pairs[other].base.values)
+        if has_same_base and np.array_equal(pair.new.values, pairs[other].new.values):
+            same_as[position] = other
+    return same_as
 
 
 def _paired_test(
@@ -408,7 +431,10 @@ def _paired_test(
 
 
 def _generator(key: FigureKey, seed: int = 0) -> np.random.Generator:
-    """The random generator of a figure, the same for all pairs of models."""
+    """Returns the random generator of a figure, the same for all pairs of models.
+
+    A checksum of its address, since Python's own hashes of texts differ between processes.
+    """
     return np.random.default_rng([seed, zlib.crc32("/".join(filter(None, key)).encode())])
 
 
@@ -428,7 +454,8 @@ def refuse_different(runs: Sequence[Run], across: Sequence[str] = ()) -> None:
         remedy = "use the same data and options for both"
         if parts.keys() <= option_of.keys():
             remedy += f", or compare them with --across {','.join(option_of[x] for x in parts)}"
-        if refused := [text for key, text in parts.items() if option_of.get(key) not in across]:
+        refused = [text for key, text in parts.items() if option_of.get(key) not in across]
+        if refused:
             raise BadInput(
                 f"{_name_of(reference, 1)} and {_name_of(other, number)} cannot be compared: their "
                 f"signatures differ in {'; '.join(refused)}; {remedy}"
@@ -436,7 +463,10 @@ def refuse_different(runs: Sequence[Run], across: Sequence[str] = ()) -> None:
 
 
 def _name_of(run: Run, number: int) -> str:
-    """What messages call a run, or the measures that were given in this place."""
+    """Returns what a message calls a run: its directory, or the model and its number.
+
+    Measures that are not in a run directory have no path.
+    """
     is_file = run.path != Path()
     return str(run.path) if is_file else f"number {number} ({model_label(run.results.model)})"
 
@@ -446,17 +476,23 @@ def differing(a: Results, b: Results) -> dict[str, str]:
 
     A model of word counts is asked in one way, so that with one no knob counts.
     """
-    values_a, values_b = (
-        dict(part.partition(":")[::2] for part in comparable_part(x.signature).split("|"))
-        for x in (a, b)
-    )
+    values_a = _values_in_signature(a.signature)
+    values_b = _values_in_signature(b.signature)
     knobs = differing_knobs(a.protocol, b.protocol)
-    passed = {*knobs} if a.model.counts_words or b.model.counts_words else set()
-    return {
-        key: knobs.get(key, f"{key} ({values_a.get(key, '-')} and {values_b.get(key, '-')})")
-        for key in values_a | values_b
-        if values_a.get(key) != values_b.get(key) and key not in passed
-    }
+    ignores_knobs = a.model.counts_words or b.model.counts_words
+    texts = {}
+    for key in values_a | values_b:
+        value_a = values_a.get(key, "-")
+        value_b = values_b.get(key, "-")
+        if value_a != value_b and not (ignores_knobs and key in knobs):
+            texts[key] = knobs.get(key, f"{key} ({value_a} and {value_b})")
+    return texts
+
+
+def _values_in_signature(signature: str) -> dict[str, str]:
+    """Returns key -> value of the parts "key:value" of a signature."""
+    pairs = (part.partition(":") for part in comparable_part(signature).split("|"))
+    return {key: value for key, _, value in pairs}
 
 
 def differing_knobs(a: QueryOptions, b: QueryOptions) -> dict[str, str]:
@@ -472,8 +508,9 @@ def differing_knobs(a: QueryOptions, b: QueryOptions) -> dict[str, str]:
         if getattr(a, knob.name) != getattr(b, knob.name):
             words = knob.choice if knob.named else knob.words
             choices = dict.fromkeys(shortened(words(asked), 60) for asked in (a, b))
-            alike = "each its own " * (len(choices) == 1)
-            texts[knob.key] = f"{option} ({alike}{' and '.join(choices)})"
+            # long texts may differ where they are cut off
+            start = "each its own " if len(choices) == 1 else ""
+            texts[knob.key] = f"{option} ({start}{' and '.join(choices)})"
     return texts
 
 
@@ -487,38 +524,48 @@ def scored_pair(base: Run, new: Run, key: FigureKey) -> ScoredPair | None:
 
 
 def _pair(base: Run, new: Run, key: FigureKey, number: int = 1) -> ScoredPair | None:
-    """The same with pairs that have no item to compare."""
-    is_scaled = bool(_one_kind(base.results, key)) and bool(unlike_first([base, new]))
-    if is_pooled(key.measure) or is_scaled:
+    """Returns what `scored_pair` returns, also for pairs without an item that both models scored.
+
+    Args:
+        number: of the new run among those that are compared; that of the base is 0.
+    """
+    is_on_two_scales = bool(_one_kind(base.results, key)) and bool(unlike_first([base, new]))
+    if is_pooled(key.measure) or is_on_two_scales:
         return None
     other_task = _name_of_data(new, key.task, base)
     tasks = ((base, key.task), (new, other_task))
-    scores = [run.mean_scores(task, key.setting) for run, task in tasks]
-    if any(key.measure not in run_scores for run_scores in scores):
+    scores_of_runs = [run.mean_scores(task, key.setting) for run, task in tasks]
+    if any(key.measure not in run_scores for run_scores in scores_of_runs):
         return None
-    of_base, of_new = (run_scores[key.measure].at(key.by, key.level) for run_scores in scores)
+    base_scores, new_scores = (
+        run_scores[key.measure].at(key.by, key.level) for run_scores in scores_of_runs
+    )
     if _fingerprint(base, key.task) != _fingerprint(new, other_task):  # ids begin with the task
-        start = f"{other_task}-"
-        renamed = [
-            f"{key.task}-{item.removeprefix(start)}" if item.startswith(start) else item
-            for item in of_new.items
+        prefix = f"{other_task}-"
+        items = [
+            f"{key.task}-{item.removeprefix(prefix)}" if item.startswith(prefix) else item
+            for item in new_scores.items
         ]
-        of_new = replace(of_new, items=objects(renamed))
+        new_scores = replace(new_scores, items=objects(items))
     # equal probabilities say nothing of either model, although they are not right
-    tied = {*of_base.tied_items, *of_new.tied_items}
-    n_tied = len(tied.intersection(of_base.items).intersection(of_new.items))
-    if tied:
-        of_base = of_base.without(tied)
-        of_new = of_new.without(tied)
-    return ScoredPair(key, of_base, of_new, number, n_tied)
+    tied_items = {*base_scores.tied_items, *new_scores.tied_items}
+    n_tied = len(tied_items.intersection(base_scores.items).intersection(new_scores.items))
+    if tied_items:
+        base_scores = base_scores.without(tied_items)
+        new_scores = new_scores.without(tied_items)
+    return ScoredPair(key, base_scores, new_scores, number, n_tied)
 
 
 def _fingerprint(run: Run, task: str) -> str:
+    """Returns the fingerprint of the rows of a task."""
     return run.results.data.tasks[task].fingerprint
 
 
 def _name_of_data(run: Run, task: str, reference: Run) -> str:
-    """The name that a run has for the data of a task of another one."""
+    """Returns what a run calls the data of a task of the reference.
+
+    Equal data may have other names, which are names of files.
+    """
     tasks = run.results.tasks
     names = [name for name in tasks if _fingerprint(run, name) == _fingerprint(reference, task)]
     if not names and task not in tasks:
@@ -547,22 +594,30 @@ def not_compared(runs: Sequence[Run]) -> list[str]:
     reasons: dict[str, dict[str, None]] = {}
     for key, _ in reference.figures():
         name = MeasureName.of(key.measure)
-        why = _one_kind(reference, key)
-        if why and not name.is_curve_point and not shown_as(key.measure):
-            reasons.setdefault(why, {})[name.label.removesuffix(", bits")] = None
-    return [f"{' and '.join(of)} of {pair}: {why}" for why, of in reasons.items()]
+        reason = _one_kind(reference, key)
+        if reason and not name.is_curve_point and not shown_as(key.measure):
+            reasons.setdefault(reason, {})[name.label.removesuffix(", bits")] = None
+    return [f"{' and '.join(measures)} of {pair}: {reason}" for reason, measures in reasons.items()]
 
 
 def _one_kind(results: Results, key: FigureKey) -> str:
-    """Why a measure is compared between models of one kind alone, see `Measure`; "" if not so."""
+    """Returns why a measure is compared only between models of one kind; "" if it is not limited.
+
+    See `Measure.one_kind`.
+    """
     diagnostic = results.diagnostic(key.task)
     entries = measures_of(diagnostic.form or diagnostic.name, diagnostic.asks)
     base = MeasureName.of(key.measure).base
     return next((entry.one_kind for entry in entries if base in entry.labels), "")
 
 
-Outcome = tuple[float, float, float, float]
-"""Difference, lower and upper end of its 95% interval, and p before it is adjusted."""
+class Outcome(NamedTuple):
+    """The difference of two runs in a figure, its 95% interval, and p before it is adjusted."""
+
+    difference: float
+    ci_low: float
+    ci_high: float
+    p: float
 
 
 def compare_all(
@@ -574,44 +629,46 @@ def compare_all(
         for each figure that all runs have, numbers of the base and the new run -> outcome of the
         new minus the base. Pairs that cannot be compared are left out.
     """
-    compared = {}
+    outcomes = {}
     for key in keys:
         if any(key.setting not in run.results.tasks.get(key.task, ()) for run in runs):
             continue
-        pairs = {
-            (i, j): pair
-            for i, j in permutations(range(len(runs)), 2)
-            if (pair := scored_pair(runs[i], runs[j], key))
-        }
-        compared[key] = _with_shared_draws(pairs)
-        for numbers in [numbers for numbers in pairs if numbers not in compared[key]]:
-            (only,) = compare_pairs([pairs[numbers]], seed=0)
-            compared[key][numbers] = only.difference, only.ci_low, only.ci_high, only.p
-    return compared
+        pairs = {}
+        for i, j in permutations(range(len(runs)), 2):
+            if pair := scored_pair(runs[i], runs[j], key):
+                pairs[i, j] = pair
+        outcomes[key] = _with_shared_draws(pairs)
+        for numbers, pair in pairs.items():
+            if numbers not in outcomes[key]:
+                [x] = compare_pairs([pair], seed=0)
+                outcomes[key][numbers] = Outcome(x.difference, x.ci_low, x.ci_high, x.p)
+    return outcomes
 
 
 def _with_shared_draws(
     pairs: Mapping[tuple[int, int], ScoredPair],
 ) -> dict[tuple[int, int], Outcome]:
-    """The outcomes for means over the same items, if they need random draws.
+    """Returns the outcomes of the pairs that compare means by random signs, without ties.
 
     Sums of items with random signs are linear: those of the values of a run are computed once for
     all its pairs.
     """
-    runs_with: dict[tuple[str, ...], dict[int, Scores]] = {}  # items -> run -> its scores
+    scores_on_items: dict[tuple[str, ...], dict[int, Scores]] = {}  # items -> run -> its scores
     for (i, _), pair in pairs.items():
         is_mean = pair.base.statistic in stats.MEANS
         if is_mean and not pair.n_tied and len(pair.base.items) > stats.MOST_EXACT:
-            runs_with.setdefault(tuple(pair.base.items), {})[i] = pair.base
+            scores_on_items.setdefault(tuple(pair.base.items), {})[i] = pair.base
     outcomes: dict[tuple[int, int], Outcome] = {}
-    for scores_of in runs_with.values():
-        values = np.column_stack([scores.values for scores in scores_of.values()])
-        rng = _generator(next(iter(pairs.values())).key)
+    for scores_of_run in scores_on_items.values():
+        values = np.column_stack([scores.values for scores in scores_of_run.values()])
+        key = next(iter(pairs.values())).key  # all pairs are of one figure
+        rng = _generator(key)
         sums = stats.random_flips(np.column_stack([values, np.ones(len(values))]), rng)
-        for (a, i), (b, j) in permutations(enumerate(scores_of), 2):
+        for (a, i), (b, j) in permutations(enumerate(scores_of_run), 2):
             differences = values[:, b] - values[:, a]
             if (i, j) in pairs and not pairs[i, j].n_tied and differences.any():
                 pair_sums = np.column_stack([sums[:, b] - sums[:, a], sums[:, -1]])
                 test = stats.flip_test(pair_sums, differences)
-                outcomes[i, j] = float(differences.mean()), test.ci_low, test.ci_high, test.p
+                mean = float(differences.mean())
+                outcomes[i, j] = Outcome(mean, test.ci_low, test.ci_high, test.p)
     return outcomes

@@ -23,7 +23,13 @@ from lmdiag.files.reading import has_file
 from lmdiag.presentable import Presentable
 from lmdiag.results import Figure, FigureKey, Run, load_runs
 from lmdiag.results.results import read_record
-from lmdiag.studies.comparison import ALPHA, Comparison, compare_pairs, scored_pair
+from lmdiag.studies.comparison import (
+    ALPHA,
+    Comparison,
+    ScoredPair,
+    compare_pairs,
+    scored_pair,
+)
 from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
@@ -152,20 +158,33 @@ class Multiverse(Presentable):
         compared = {}
         reference, *others = self.models
         for key in (headline.key for headline in self.figures):
-            found: dict[MemberPair, Comparison] = {}
+            comparisons: dict[MemberPair, Comparison] = {}
             for new in others:
-                shared = self.choices(reference).keys() & self.choices(new).keys()
-                pairs = {
-                    (a, b): pair
-                    for a, b in product(self.numbers_of(reference), self.numbers_of(new))
-                    if all(self.members[a].choices[x] == self.members[b].choices[x] for x in shared)
-                    and (pair := scored_pair(self.runs[a], self.runs[b], key))
-                }
-                found |= zip(pairs, compare_pairs([*pairs.values()], seed=0), strict=True)
-            defined = [pair for pair, x in found.items() if x.n and not math.isnan(x.difference)]
-            ordered = sorted(defined, key=lambda pair: (found[pair].difference, pair))
-            compared[key] = {pair: found[pair] for pair in ordered}
+                pairs = self._scored_pairs(reference, new, key)
+                comparisons |= zip(pairs, compare_pairs([*pairs.values()], seed=0), strict=True)
+            defined = {
+                pair: comparison
+                for pair, comparison in comparisons.items()
+                if comparison.n and not math.isnan(comparison.difference)
+            }
+            ordered = sorted(defined, key=lambda pair: (defined[pair].difference, pair))
+            compared[key] = {pair: defined[pair] for pair in ordered}
         return compared
+
+    def _scored_pairs(
+        self, reference: str, new: str, key: FigureKey
+    ) -> dict[MemberPair, ScoredPair]:
+        """The scores of members of two models that agree in the knobs open for both."""
+        shared_knobs = self.choices(reference).keys() & self.choices(new).keys()
+        pairs = {}
+        for a, b in product(self.numbers_of(reference), self.numbers_of(new)):
+            choices_a = self.members[a].choices
+            choices_b = self.members[b].choices
+            if any(choices_a[knob] != choices_b[knob] for knob in shared_knobs):
+                continue
+            if pair := scored_pair(self.runs[a], self.runs[b], key):
+                pairs[a, b] = pair
+        return pairs
 
     def differences(self, headline: Headline, new: str) -> dict[MemberPair, Comparison]:
         """Returns the differences of a model from the first one, in ascending order.
@@ -240,8 +259,8 @@ class Multiverse(Presentable):
             raise BadInput(f"{folder} has no {MULTIVERSE}; `lmdiag multiverse` writes it")
         multiverse = replace(read_record(cls, folder / MULTIVERSE), path=folder)
         for member, run in zip(multiverse.members, multiverse.runs, strict=True):
-            made = run.results.signature, run.results.model.commit
-            if made != (member.signature, member.commit):
+            run_identity = run.results.signature, run.results.model.commit
+            if run_identity != (member.signature, member.commit):
                 where = f"{folder / MULTIVERSE} was not made of the run in {run.path}"
                 raise BadInput(f"{where}: run `lmdiag multiverse` again")
         return multiverse
@@ -293,13 +312,13 @@ def effects_of(members: Sequence[Mapping[str, str]], values: Sequence[float]) ->
         by_choice: dict[str, dict[frozenset[tuple[str, str]], float]] = {}
         for choices, value in zip(members, values, strict=True):
             if knob in choices:
-                others = frozenset(choices.items() - {(knob, choices[knob])})
-                by_choice.setdefault(choices[knob], {})[others] = value
-        moves = [
-            abs(statistics.fmean(a[item] - b[item] for item in common))
-            for a, b in combinations(by_choice.values(), 2)
-            if (common := sorted(a.keys() & b.keys(), key=sorted))
-        ]
+                other_choices = frozenset(choices.items() - {(knob, choices[knob])})
+                by_choice.setdefault(choices[knob], {})[other_choices] = value
+        moves = []
+        for a, b in combinations(by_choice.values(), 2):
+            common = sorted(a.keys() & b.keys(), key=sorted)  # of all other knobs
+            if common:
+                moves.append(abs(statistics.fmean(a[item] - b[item] for item in common)))
         if moves:
             effects[knob] = max(moves)
     return effects
@@ -317,13 +336,15 @@ def multiverse_of(
     """
     members = []
     forms = dict[str, str]()
-    for label, of_model in models.items():
-        for choices, run in of_model:
+    for label, members_of_model in models.items():
+        for choices, run in members_of_model:
             info = run.results.model
             path = run.path.relative_to(folder).as_posix()
-            facts = info.id, info.revision, info.commit, info.kind
-            members.append(Member(label, *facts, choices, path, run.results.signature))
-            forms |= {task: facts.form for task, facts in run.results.data.tasks.items()}
+            model_facts = info.id, info.revision, info.commit, info.kind
+            members.append(Member(label, *model_facts, choices, path, run.results.signature))
+            forms |= {
+                task: model_facts.form for task, model_facts in run.results.data.tasks.items()
+            }
     addresses = headlines[[*FigureKey._fields, "heading"]].drop_duplicates()
     figures = [Headline(*address) for address in addresses.itertuples(index=False, name=None)]
     return Multiverse(members, forms, figures, path=folder)

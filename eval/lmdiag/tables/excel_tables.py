@@ -76,18 +76,18 @@ def _rows_of_sheets(
     titles = [x.title for x in worksheets]
     if not titles:
         raise BadInput(f"{path} has no sheet that is read: save it as Excel Workbook or as csv")
-    shown = [x.title for x in worksheets if x.sheet_state == "visible"]
-    chosen = {_chosen(path, titles, sheet)} if sheet else {*(shown or titles)}
-    found: dict[str, list[TextRow]] = {}
+    visible_titles = [x.title for x in worksheets if x.sheet_state == "visible"]
+    titles_read = {_title_of(path, titles, sheet)} if sheet else {*(visible_titles or titles)}
+    rows_of_sheet: dict[str, list[TextRow]] = {}
     for worksheet in worksheets:
-        if worksheet.title not in chosen:
+        if worksheet.title not in titles_read:
             continue
         merged = _merged(path, archive, worksheet._worksheet_path, has_values=has_values)
         if rows := [*_filled(path, worksheet, merged)]:
-            found[worksheet.title] = rows
+            rows_of_sheet[worksheet.title] = rows
             if any(len(cells) > 1 for _, _, cells in rows) and not _may_be_notes(rows):
                 break  # the others may be a text about the table
-    return titles, found
+    return titles, rows_of_sheet
 
 
 def _may_be_notes(rows: list[TextRow]) -> bool:
@@ -111,7 +111,7 @@ def _has_computed_values(archive: zipfile.ZipFile) -> bool:
     return True
 
 
-def _chosen(path: Path, titles: list[str], sheet: str) -> str:
+def _title_of(path: Path, titles: list[str], sheet: str) -> str:
     """The title of the sheet of this name or number."""
     if sheet in titles:
         return sheet

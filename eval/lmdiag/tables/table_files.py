@@ -133,9 +133,10 @@ def shown_places(index: MultiIndex) -> str:
     """Returns what messages call some rows, e.g. "lines 4, 5", each once."""
     unit = index.names[0]
     places = [*dict.fromkeys(index.get_level_values(unit))]
-    shown = first_few([*map(str, places)], 5)
-    is_number = not isinstance(places[0], str)
-    return f"{unit}{'s' if len(places) > 1 else ''} {shown}" if is_number else shown
+    names = first_few([*map(str, places)], 5)
+    if isinstance(places[0], str):  # they have names of their own
+        return names
+    return f"{unit}s {names}" if len(places) > 1 else f"{unit} {names}"
 
 
 def _as_objects(
@@ -213,6 +214,7 @@ class Table:
         return {name: self.rows[name].tolist() for name in self.rows}
 
     def _refuse_long_texts(self, name: str) -> None:
+        """Refuses a text of a column that is longer than any cell that is read."""
         values = self.rows[name].tolist()
         is_text = {*map(type, values)} == {str}
         texts = values if is_text else [x for x in values if isinstance(x, str)]
@@ -235,22 +237,26 @@ class Table:
         other columns of nothing but lists, objects and the like are left out. `BadInput` names row
         and column of such a value in a text, or beside plain values.
         """
-        made = {name: self._plain(name) for name in self.rows}
-        other = {name: self._wrong_kinds(name, values) for name, values in made.items()}
+        values_of = {name: self._plain(name) for name in self.rows}
+        wrong_kinds_of = {
+            name: self._wrong_kinds(name, values) for name, values in values_of.items()
+        }
         self._refuse_nul()
         unread = []
-        for name, kinds in other.items():
-            n_filled = sum(value is not None for value in made[name])
+        for name, kinds in wrong_kinds_of.items():
+            n_filled = sum(value is not None for value in values_of[name])
             if kinds and (len(kinds) < n_filled or folded(name) in _NEEDED):
-                row, kind = next(iter(kinds.items()))
+                row, kind = next(iter(kinds.items()))  # the first wrong value
                 remedy = "write one text, number or truth value in a cell, or leave the column out"
-                value = shortened(repr(made[name][row]), 40)
+                value = shortened(repr(values_of[name][row]), 40)
                 raise self.error(row, f"the column {name} has {kind}, {value}: {remedy}")
             if kinds:
                 unread.append(name)
-        first = (f"{name} has {next(iter(other[name].values()))}" for name in unread)
-        notes = [shortened(f"columns: not read, since {', '.join(first)}", 300)] if unread else []
-        plain = {name: values for name, values in made.items() if name not in unread}
+        examples = (f"{name} has {next(iter(wrong_kinds_of[name].values()))}" for name in unread)
+        notes = (
+            [shortened(f"columns: not read, since {', '.join(examples)}", 300)] if unread else []
+        )
+        plain = {name: values for name, values in values_of.items() if name not in unread}
         return self.having(plain, *notes, without=unread)
 
     def _plain(self, name: str) -> Sequence[Any]:
@@ -277,6 +283,7 @@ class Table:
 
     @cached_property
     def _places(self) -> list[int | str]:
+        """The place of each row in its source, see `row_index`."""
         return self.labels(self.rows.index.names[0])
 
     def where(self, row: int) -> str:
@@ -303,19 +310,19 @@ class Table:
 
     def having(
         self,
-        made: Mapping[str, Sequence[Any] | Series],
+        new_columns: Mapping[str, Sequence[Any] | Series],
         *notes: str,
         without: Collection[str] = (),
     ) -> Table:
         """Returns the rows with made columns in place of some, and lines on how they were read."""
         from pandas import DataFrame
 
-        kept = self.rows.drop(columns=[*without])
-        columns = {**dict(kept.items()), **_as_objects(made, kept.index)}
-        rows = DataFrame(columns, index=kept.index, copy=False)
+        other_rows = self.rows.drop(columns=[*without])
+        columns = {**dict(other_rows.items()), **_as_objects(new_columns, other_rows.index)}
+        rows = DataFrame(columns, index=other_rows.index, copy=False)
         check_size(self.name, *rows.shape[::-1])
         table = replace(self, rows=rows, notes=(*self.notes, *notes))
-        for name in made:
+        for name in new_columns:
             table._refuse_long_texts(name)
         return table
 
@@ -328,13 +335,17 @@ class Table:
 
         `BadInput` if there is none; the option is named.
         """
-        known_of = {source: known for known, source in self.chosen.items()}
+        known_name_of = {source: known for known, source in self.chosen.items()}
         column = column_like(name, self.columns)
-        column = known_of.get(column_like(name, known_of), column) if column == name else column
+        column = (
+            known_name_of.get(column_like(name, known_name_of), column)
+            if column == name
+            else column
+        )
         if column not in self.columns:
             names = self.source_names()
-            there = ", ".join(filter(None, names))
-            problem = f"no column {name!r}{suggest(name, names)}; there are {there:.800}"
+            existing = ", ".join(filter(None, names))
+            problem = f"no column {name!r}{suggest(name, names)}; there are {existing:.800}"
             raise BadInput(f"{self.name}: {option}: {problem}")
         return column
 
@@ -389,16 +400,16 @@ def has_json_rows(path: str | Path) -> bool:
     return is_json_file and bool(reading.json_layout(path))
 
 
-def _of_cells(name: str, found: Rows, unit: str, *, raw: bool) -> Table:
+def _of_cells(name: str, file_rows: Rows, unit: str, *, raw: bool) -> Table:
     """The table of the rows of a text or Excel file; see `read_table`."""
-    _check_header(found.rows, f"{name}{_MARKS[unit]}")
-    (first, first_number, header), *rows = found.rows
-    notes = found.notes
-    if repeated := [str(line) for line, _, cells in rows if cells == header]:
-        lines = f"{unit}{'s' if len(repeated) > 1 else ''} {first_few(repeated, 5)}"
+    _check_header(file_rows.rows, f"{name}{_MARKS[unit]}")
+    (first, first_number, header), *rows = file_rows.rows
+    notes = file_rows.notes
+    if repeated_lines := [str(line) for line, _, cells in rows if cells == header]:
+        lines = f"{unit}{'s' if len(repeated_lines) > 1 else ''} {first_few(repeated_lines, 5)}"
         notes = (*notes, f"header: it is there again in {lines}, passed over")
         rows = [row for row in rows if row[2] != header]
-    is_own = _is_own(header, [cells for _, _, cells in rows])
+    is_by_lmdiag = _is_by_lmdiag(header, [cells for _, _, cells in rows])
     columns: dict[str, Sequence[Any]] = {}
     for position, column in enumerate(header):
         texts = [cells[position] for _, _, cells in rows]
@@ -412,15 +423,15 @@ def _of_cells(name: str, found: Rows, unit: str, *, raw: bool) -> Table:
                 notes = (*notes, f"columns: {what} and is not read")
         elif column in columns:
             raise BadInput(f"{name}: the column {column} is there twice: rename one")
-        elif is_own:
+        elif is_by_lmdiag:
             cell_of = {text: from_csv_cell(text) or None for text in {*texts}}
             columns[from_csv_cell(column)] = [*map(cell_of.__getitem__, texts)]
         else:
-            columns[column] = _values_of(texts, found.separator, raw=raw)
+            columns[column] = _values_of(texts, file_rows.separator, raw=raw)
     places = [line for line, _, _ in rows]
     index = row_index(places, unit, below=[number - first_number for _, number, _ in rows])
-    table = Table.of(name, columns, index, notes=notes, is_text=not is_own)
-    if not is_own:
+    table = Table.of(name, columns, index, notes=notes, is_text=not is_by_lmdiag)
+    if not is_by_lmdiag:
         table._refuse_nul()
     return table
 
@@ -431,13 +442,15 @@ def _check_header(rows: Sequence[TextRow], place: str) -> None:
         raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
     first, _, header = rows[0]
     sample = [cells for _, _, cells in rows[1:_SAMPLE]]
-    own = _values_of_their_columns(header, sample)
-    has_own = any(map(_NUMBER, own)) and not all(map(_NUMBER, own))  # also the repeated header
-    if not has_own and not has_known_name(header):  # one name may be a label in it, as filler
-        has_own = len(_values_of_their_columns(header, [x for x in sample if x != header])) > 1
+    names_as_values = _values_of_their_columns(header, sample)
+    is_row = any(map(_NUMBER, names_as_values)) and not all(
+        map(_NUMBER, names_as_values)
+    )  # also the repeated header
+    if not is_row and not has_known_name(header):  # one name may be a label in it, as filler
+        is_row = len(_values_of_their_columns(header, [x for x in sample if x != header])) > 1
     filled = [*filter(None, header)]
-    has_twice = any(map(_NUMBER, filled)) and len({*filled}) < len(filled)
-    if has_own or has_twice:
+    has_repeated_number = any(map(_NUMBER, filled)) and len({*filled}) < len(filled)
+    if is_row or has_repeated_number:
         cells = first_few([*map(repr, header)], 5)
         problem = f"the first line seems to be a row, with {cells}, and must name the columns"
         raise BadInput(f"{place}{first}: {problem}: write a line of names above it")
@@ -463,11 +476,12 @@ def _values_of(texts: list[str], separator: str, *, raw: bool) -> Sequence[Any]:
     distinct = {*texts}
     if separator == ";" and all(_DECIMAL_COMMA(text) for text in distinct - {*MISSING}):
         texts = [text.replace(",", ".") for text in texts]
-    has_missing = not raw and not distinct.isdisjoint(MISSING[1:])
-    return [None if x in MISSING[1:] else x for x in texts] if has_missing else texts
+    if raw or distinct.isdisjoint(MISSING[1:]):  # an empty cell stays an empty text
+        return texts
+    return [None if text in MISSING[1:] else text for text in texts]
 
 
-def _is_own(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+def _is_by_lmdiag(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Whether lmdiag wrote a table: surprisals of words, or answers of a model with their state."""
     if {*header} >= _SURPRISALS:
         return True
@@ -522,7 +536,7 @@ def as_numbers(column: Series, name: str, where: Callable[[int], str]) -> NDArra
 
 
 def _finite(value: Any) -> Any:
-    """A value; None for a whole number that no float is near to."""
+    """Returns a value; None for a whole number beyond the range of floats."""
     return None if isinstance(value, int) and abs(value) > sys.float_info.max else value
 
 
@@ -635,6 +649,7 @@ def _plain_value(value: Any) -> Any:
 
 
 def _is_text(value: object) -> TypeGuard[str]:
+    """Whether a value is a text."""
     return isinstance(value, str)
 
 

@@ -74,25 +74,29 @@ def below_titles(rows: Sequence[TextRow], unit: str, notes: Sequence[str] = ()) 
     """
     start = _header_row(rows)
     n_further = _n_further_headers(rows[start + 1 : start + 1 + _SAMPLE])
-    first = start + 1 + n_further
+    first_row = start + 1 + n_further
     end = len(rows) - _n_notes(rows[start:])
-    passed = {
+    skipped_rows = {
         "title": rows[:start],
-        "header": rows[start + 1 : first],
+        "header": rows[start + 1 : first_row],
         "below": rows[end:],
     }
-    lines = [f"{what}: {_passed_over(some, unit)}" for what, some in passed.items() if some]
-    header = [(*rows[first - 1][:2], rows[start][2])] if rows else []
-    return Rows([*header, *rows[first:end]], notes=(*notes, *lines))
+    lines = [
+        f"{what}: {_passed_over(rows_skipped, unit)}"
+        for what, rows_skipped in skipped_rows.items()
+        if rows_skipped
+    ]
+    header = [(*rows[first_row - 1][:2], rows[start][2])] if rows else []
+    return Rows([*header, *rows[first_row:end]], notes=(*notes, *lines))
 
 
 def _passed_over(rows: Sequence[TextRow], unit: str) -> str:
     """What is said of rows that are passed over."""
     numbers = first_few([str(row[0]) for row in rows], 5)
     text = ", ".join(cell.strip() for _, _, cells in rows for cell in cells if cell.strip())
-    several = len(rows) > 1
-    places = f"{unit}{'s' if several else ''} {numbers}"
-    return f"{places} {'are' if several else 'is'} passed over, {shortened(text, 60)!r}"
+    are_several = len(rows) > 1
+    places = f"{unit}{'s' if are_several else ''} {numbers}"
+    return f"{places} {'are' if are_several else 'is'} passed over, {shortened(text, 60)!r}"
 
 
 def _width(cells: Sequence[str]) -> int:
@@ -101,6 +105,7 @@ def _width(cells: Sequence[str]) -> int:
 
 
 def _typical_width(rows: Sequence[TextRow]) -> int:
+    """Returns the width that most rows have; of equally frequent ones the largest."""
     counts = Counter(_width(cells) for _, _, cells in rows[:_SAMPLE])
     return max(counts, key=lambda width: (counts[width], width), default=0)
 
@@ -145,6 +150,7 @@ def _n_further_headers(rows: Sequence[TextRow]) -> int:
 
 
 def _is_json(cells: Sequence[str]) -> bool:
+    """Whether all filled cells begin as JSON objects do, as in exports of Qualtrics."""
     filled = [*filter(None, cells)]
     return len(filled) > 1 and all(cell.startswith("{") for cell in filled)
 

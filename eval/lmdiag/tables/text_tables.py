@@ -213,6 +213,7 @@ def _has_row_names(rows: Sequence[TextRow], head: str, separator: str) -> bool:
 
 
 def _refuse_other_widths(path: Path, rows: Sequence[TextRow], separator: str) -> None:
+    """Refuses a row with another number of fields than the header, and names the remedy."""
     n = len(rows[0][2]) if rows else 0
     for line, _, cells in rows:
         if len(cells) < n or any(cells[n:]):
@@ -281,6 +282,7 @@ def _is_comment(line: str) -> bool:
 
 
 def _character(code: re.Match[str]) -> str:
+    """Returns the character that a code of PCIbex stands for."""
     return chr(int(code[1], 16))
 
 
@@ -296,8 +298,8 @@ def _pcibex_rows(path: Path, text: str) -> Rows:
         check_size(path, len(names), number)
         if match := _PCIBEX(line):
             names = {n: name for n, name in names.items() if n < int(match[1])}
-            taken = match[2] in names.values()
-            names[int(match[1])] = f"{match[2]} {match[1]}" if taken else match[2]
+            is_repeated = match[2] in names.values()
+            names[int(match[1])] = f"{match[2]} {match[1]}" if is_repeated else match[2]
         elif line.strip() and not _is_comment(line):
             cells = line.rstrip("\r\n").split(",")  # PCIbex writes quotes as they are
             if any(cells[len(names) :]):

@@ -87,11 +87,11 @@ class Layers:
         """
         states: States = {}
         sources = {number: self._last_run(number) for number in numbers}
-        last = max(sources.values())
+        last_layer = max(sources.values())
 
         def keep(number: int, state: torch.Tensor) -> None:
             states[number] = take(state)
-            if ends and number == last:
+            if ends and number == last_layer:
                 raise _LayerReached
 
         def keep_input(_: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -163,18 +163,19 @@ def find_layers(model: PreTrainedModel) -> Layers | None:
     config = model.config.get_text_config(decoder=True)
     counts = (getattr(config, name, None) for name in ("num_decoder_layers", "num_hidden_layers"))
     n_layers = next(filter(None, counts), None)
-    towers = {
-        module
-        for part in base.modules()
-        if isinstance(part, PreTrainedModel) and part is not base
-        if part.config.model_type not in (config.model_type, base.config.model_type)
-        for module in part.modules()
-    }
-    lists = [
-        Layers(model, owner, name, modules)
-        for owner in base.modules()
-        if owner not in towers
-        for name, modules in owner.named_children()
-        if isinstance(modules, nn.ModuleList) and len(modules) == n_layers
-    ]
-    return max(lists, key=lambda x: sum(map(torch.numel, x.modules.parameters())), default=None)
+    text_types = (config.model_type, base.config.model_type)
+    in_towers: set[nn.Module] = set()
+    for part in base.modules():
+        is_model = isinstance(part, PreTrainedModel) and part is not base
+        if is_model and part.config.model_type not in text_types:
+            in_towers.update(part.modules())
+    candidates = []
+    for owner in base.modules():
+        for name, modules in owner.named_children() if owner not in in_towers else ():
+            if isinstance(modules, nn.ModuleList) and len(modules) == n_layers:
+                candidates.append(Layers(model, owner, name, modules))
+
+    def n_parameters(layers: Layers) -> int:
+        return sum(map(torch.numel, layers.modules.parameters()))
+
+    return max(candidates, key=n_parameters, default=None)

@@ -50,28 +50,38 @@ def plan_batches(
         for each batch, the numbers of its questions; every number is in exactly one.
     """
     order = sorted(range(len(encoded)), key=lambda number: (-encoded[number].longest, number))
-    limit = budget * _FULL_BATCH if packed else budget
+    batch_limit = budget * _FULL_BATCH if packed else budget
     if packed and not causal:
         total = sum(question.length for question in encoded)
-        n_batches = max(1, math.ceil(len(order) / count if count else total / limit))
-        # Each batch gets rows of all lengths: short ones fill the packs of long ones.
+        n_batches = max(1, math.ceil(len(order) / count if count else total / batch_limit))
+        # Every n-th question by length: each batch gets rows of all lengths, and short ones fill
+        # the packs of long ones.
         batches = [order[first::n_batches] for first in range(min(n_batches, len(order)))]
     else:
-        if packed:  # a sentence of one token with nothing before it has no rows
+        if packed:
+            # In the order of their tokens, so that neighbours share beginnings. A sentence of one
+            # token with nothing before it has no rows.
             order.sort(key=lambda number: [row.ids for row in encoded[number].rows[:1]])
-        batches, tree, alone = [[]], Pack(shares=True), 0
+        batches = [[]]
+        tree = Pack(shares=True)  # of the open batch: its size is what the batch would take
+        n_long_tokens = 0
         for number in order:
-            shares = packed and encoded[number].length <= limit  # a long text fills a batch
+            shares = packed and encoded[number].length <= batch_limit  # a long text fills a batch
             # The tree is built anew in a new batch, where the first questions share nothing.
             for _ in range(2):
                 for row in encoded[number].rows if shares else ():
                     tree.add(row.ids)
-                alone += 0 if shares else encoded[number].length
-                is_full = len(batches[-1]) >= count if count else len(tree.ids) + alone > limit
+                n_long_tokens += 0 if shares else encoded[number].length
+                is_full = (
+                    len(batches[-1]) >= count
+                    if count
+                    else len(tree.ids) + n_long_tokens > batch_limit
+                )
                 if not (batches[-1] and is_full):
                     break
                 batches.append([])
-                tree, alone = Pack(shares=True), 0
+                tree = Pack(shares=True)
+                n_long_tokens = 0
             batches[-1].append(number)
     batches = [batch for batch in batches if batch]
     return sorted(batches, key=lambda batch: -sum(encoded[number].length for number in batch))
@@ -145,20 +155,20 @@ def pack_contexts(
     order = sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n]))
     lengths = [*map(len, contexts)]
     paths = _prefix_numbers(contexts) if causal else [()] * len(contexts)
-    fewest = math.inf
-    chosen: list[list[int]] = []
+    fewest_tokens = math.inf
+    best_packs: list[list[int]] = []
     # A narrower pack may leave fewer gaps: all packs are as wide as the fullest one.
-    for size in range(width, max(width // 2, *lengths) - 1, -1):
-        members, filled = _fill(lengths, paths, order, size)
-        n_tokens = len(filled) * max(filled)
-        if n_tokens < fewest:
-            fewest = n_tokens
-            chosen = members
-        if sum(filled) >= _FULL * n_tokens:
+    for pack_width in range(width, max(width // 2, *lengths) - 1, -1):
+        members, pack_sizes = _fill_packs(lengths, paths, order, pack_width)
+        n_tokens = len(pack_sizes) * max(pack_sizes)
+        if n_tokens < fewest_tokens:
+            fewest_tokens = n_tokens
+            best_packs = members
+        if sum(pack_sizes) >= _FULL * n_tokens:
             break
     packs = []
     packed_at: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
-    for index, numbers in enumerate(chosen):
+    for index, numbers in enumerate(best_packs):
         packs.append(Pack(shares=causal))
         for number in numbers:
             packed_at[number] = (index, packs[index].add(contexts[number]))
@@ -178,8 +188,8 @@ def _prefix_numbers(contexts: Sequence[Pieces]) -> list[list[int]]:
     return paths
 
 
-def _fill(
-    lengths: Sequence[int], paths: Sequence[Sequence[int]], order: Sequence[int], size: int
+def _fill_packs(
+    lengths: Sequence[int], paths: Sequence[Sequence[int]], order: Sequence[int], pack_width: int
 ) -> tuple[list[list[int]], list[int]]:
     """Puts each context into the first of those packs with room that have its longest prefix.
 
@@ -187,33 +197,36 @@ def _fill(
         lengths: tokens of each context.
         paths: for each context the numbers of its prefixes; empty if contexts do not share them.
         order: numbers of the contexts.
-        size: tokens that a pack holds.
+        pack_width: tokens that a pack holds.
 
     Returns:
         for each pack the numbers of its contexts, and its tokens.
     """
-    members: list[list[int]] = []
-    filled: list[int] = []
+    contexts_of_pack: list[list[int]] = []
+    pack_sizes: list[int] = []
     packs_with: dict[int, list[int]] = {}  # number of a prefix -> packs
     for number in order:
         path = paths[number]
         n_shared = next((n for n, prefix in enumerate(path) if prefix not in packs_with), len(path))
-        fitting: list[int] = []
+        packs_with_room: list[int] = []
         # Shorter and shorter prefixes, until a pack that has one has room for the rest.
-        while n_shared and not fitting:
+        while n_shared and not packs_with_room:
             n_new = lengths[number] - n_shared
             packs = packs_with[path[n_shared - 1]]
-            fitting = [pack for pack in packs if filled[pack] + n_new <= size]
-            n_shared -= not fitting
+            packs_with_room = [pack for pack in packs if pack_sizes[pack] + n_new <= pack_width]
+            if not packs_with_room:
+                n_shared -= 1
         n_new = lengths[number] - n_shared
-        if not fitting:
-            fitting = [pack for pack, count in enumerate(filled) if count + n_new <= size]
-        index = min(fitting, default=len(filled))
-        if index == len(filled):
-            members.append([])
-            filled.append(0)
-        members[index].append(number)
-        filled[index] += n_new
+        if not packs_with_room:
+            packs_with_room = [
+                pack for pack, count in enumerate(pack_sizes) if count + n_new <= pack_width
+            ]
+        index = min(packs_with_room, default=len(pack_sizes))
+        if index == len(pack_sizes):
+            contexts_of_pack.append([])
+            pack_sizes.append(0)
+        contexts_of_pack[index].append(number)
+        pack_sizes[index] += n_new
         for prefix in path[n_shared:]:
             packs_with.setdefault(prefix, []).append(index)
-    return members, filled
+    return contexts_of_pack, pack_sizes

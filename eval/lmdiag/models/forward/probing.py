@@ -35,13 +35,17 @@ where a text has its name."""
 _LONG = 150
 """Tokens of the long row: hashed and chunked attention do not read it as they read a short text."""
 
+_READS_OF_LONG = 16
+"""Positions at which the long row is read, beside its first `_SHORT`."""
+
 _SHORT = 12
 """Tokens of a short row."""
 
 _NARROWEST = 16
 """Packs of fewer tokens gain nothing."""
 
-_ROUNDING, _COARSE_ROUNDING = 100.0, 8.0
+_ROUNDING = 100.0
+_COARSE_ROUNDING = 8.0
 """Tolerance in units of the dtype's epsilon times the largest value: for float32 or better, and for
 half precision, where 100 units would accept anything."""
 
@@ -69,7 +73,8 @@ _SENTENCES = (
 _FEWEST_HIDDEN = 8
 """Masked tokens that show where a model answers, at least."""
 
-_LEAD_GAIN, _STANDARD_ERRORS = 0.5, 5.0
+_LEAD_GAIN = 0.5
+_STANDARD_ERRORS = 5.0
 """Nats per token by which answers at another place must be better, and the number of standard
 errors that this difference must exceed."""
 
@@ -184,6 +189,7 @@ class _Probe:
             self._reader.width = width
 
     def _read(self, setting: _Setting, rows: Sequence[TokenRow]) -> torch.Tensor:
+        """Sets layout and projection module of the reader, and reads rows with them."""
         self._reader.layout, self._reader.projection_module = setting
         return self._reader.read(rows)
 
@@ -253,11 +259,15 @@ class _Probe:
         tokens = tokens.to(readings.sentences.device)
         log_probs = readings.sentences[:, tokens]
         before, at_mask = log_probs[::2], log_probs[1::2]
-        here, other = (before, at_mask) if self._lead else (at_mask, before)
-        gain = float((other - here).diagonal().mean())
-        known_here, known_other = (_known(part, tokens) for part in (here, other))
-        least = max(float(known_here.mean()), _STANDARD_ERRORS * _standard_error(known_other))
-        if gain > _LEAD_GAIN and float(known_other.mean()) > least:
+        at_kind_place, at_other_place = (before, at_mask) if self._lead else (at_mask, before)
+        gain = float((at_other_place - at_kind_place).diagonal().mean())
+        knowledge_here, knowledge_at_other = (
+            _knowledge(part, tokens) for part in (at_kind_place, at_other_place)
+        )
+        threshold = max(
+            float(knowledge_here.mean()), _STANDARD_ERRORS * _standard_error(knowledge_at_other)
+        )
+        if gain > _LEAD_GAIN and float(knowledge_at_other.mean()) > threshold:
             place = "at the mask" if self._lead else "one place before the mask"
             kind = "masked" if self._lead else "mntp"
             raise BadInput(
@@ -285,10 +295,11 @@ def _long_row(reader: Reader, encoder: QuestionEncoder) -> TokenRow:
     text = _TEXT.format(padding=padding) * 5
     pieces = encoder.spelling.text(text)
     row = encoder.blank(Query(text)).row(PartialWord(pieces, len(pieces) + 1))
-    most = min(_LONG, encoder.limit or _LONG)
-    ids = row.ids[: 2 * _SHORT if row.source else most]
-    reads = {*range(min(_SHORT, len(ids))), *range(0, len(ids), math.ceil(len(ids) / 16))}
-    return TokenRow(ids, tuple(sorted(reads)), row.source[:most])
+    n_tokens = min(_LONG, encoder.limit or _LONG)
+    ids = row.ids[: 2 * _SHORT if row.source else n_tokens]
+    step = math.ceil(len(ids) / _READS_OF_LONG)
+    reads = {*range(min(_SHORT, len(ids))), *range(0, len(ids), step)}
+    return TokenRow(ids, tuple(sorted(reads)), row.source[:n_tokens])
 
 
 def _masked_sentences(encoder: MaskedEncoder, n_tokens: int) -> list[TokenRow]:
@@ -303,14 +314,16 @@ def _masked_sentences(encoder: MaskedEncoder, n_tokens: int) -> list[TokenRow]:
     for number, sentence in enumerate(_SENTENCES):
         text = f"{sentence} {_SENTENCES[number - 1]}"
         pieces = list(spelling.text(text)[: max(n_pieces, 0)])
-        places = range(1 + number % 3, len(pieces), 3)
-        hidden = {
-            place: pieces[place] for place in places if not spelling.is_control(pieces[place])
+        mask_positions = range(1 + number % 3, len(pieces), 3)
+        token_at_mask = {
+            position: pieces[position]
+            for position in mask_positions
+            if not spelling.is_control(pieces[position])
         }
-        for place in hidden:
-            pieces[place] = encoder.mask
-        reads = [len(opening) + place - lead for place in hidden for lead in (1, 0)]
-        wanted = [token for token in hidden.values() for _ in range(2)]
+        for position in token_at_mask:
+            pieces[position] = encoder.mask
+        reads = [len(opening) + position - lead for position in token_at_mask for lead in (1, 0)]
+        wanted = [token for token in token_at_mask.values() for _ in range(2)]
         if len(pieces) == n_pieces and reads:
             rows.append(TokenRow((*opening, *pieces, *closing), tuple(reads), (), tuple(wanted)))
     return rows
@@ -344,7 +357,7 @@ def _generator_states(device: torch.device) -> torch.Tensor:
     return torch.cat(states)
 
 
-def _known(log_probs: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+def _knowledge(log_probs: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     """Returns by how much each token is more probable at its place than expected, in nats.
 
     Expected is what the other tokens are there, and what the token is at the places of others: a

@@ -167,7 +167,8 @@ class Reader:
         # Rows of one group go through the network together, without padding.
         groups: dict[tuple[int, ...], list[int]] = {}
         for number, row in enumerate(rows):
-            # The rows of one sentence go through a decoder together, so that it is encoded once.
+            # The rows of one sentence go through a decoder together, so that it is encoded once;
+            # other rows, whose source is empty, beside rows of their own length.
             group: tuple[int, ...] = (len(row.source), 0) if row.source else (0, len(row.ids))
             if self.layout == "packed" and len(row.ids) <= self.width:
                 group = ()
@@ -175,25 +176,29 @@ class Reader:
                 group = (number,)
             groups.setdefault(group, []).append(number)
         starts = [0, *accumulate(len(row.reads) for row in rows)]
-        order: list[int] = []  # number of each read, in the order in which groups are read
+        read_order: list[int] = []  # number of each read, in the order in which groups are read
         passes: list[tuple[Pass, Callable[[torch.Tensor], torch.Tensor]]] = []
         ordinary: list[torch.Tensor] = []
-        for group, members in groups.items():
+        for group, group_rows in groups.items():
             lay_out = self.side_by_side if group else self.packed
-            inputs, reads = lay_out([rows[member] for member in members])
+            inputs, reads = lay_out([rows[member] for member in group_rows])
             finish = _log_softmax
             if pick is not None:
-                wanted = [token for member in members for token in rows[member].wanted]
+                wanted = [token for member in group_rows for token in rows[member].wanted]
                 finish = partial(self._pick, reads=reads, wanted=wanted, pick=pick)
                 reads = [*dict.fromkeys(reads)]  # a position of several packed rows is read once
-            done = self.network(inputs, reads, layers)
-            if done.logits is not None:
-                ordinary.append(finish(done.logits))
-                done.logits = None  # the largest tensor of a pass: freed before the next one
-            passes.append((done, finish))
-            order += [n for member in members for n in range(*starts[member : member + 2])]
-        most = self.most_projected // max(1, len(passes))
-        projected = [done.logits_after(layers, most) for done, _ in passes]
+            network_pass = self.network(inputs, reads, layers)
+            if network_pass.logits is not None:
+                ordinary.append(finish(network_pass.logits))
+                network_pass.logits = (
+                    None  # the largest tensor of a pass: freed before the next one
+                )
+            passes.append((network_pass, finish))
+            read_order += [n for member in group_rows for n in range(*starts[member : member + 2])]
+        most_projected = self.most_projected // max(1, len(passes))
+        projected = [
+            network_pass.logits_after(layers, most_projected) for network_pass, _ in passes
+        ]
         for layer in layers:
             parts = ordinary
             if layer is not None:
@@ -204,22 +209,22 @@ class Reader:
             if len(parts) == 1:
                 yield parts[0]
             else:
-                yield torch.cat(parts)[torch.tensor(order).argsort().to(parts[0].device)]
+                yield torch.cat(parts)[torch.tensor(read_order).argsort().to(parts[0].device)]
 
     def run(self, inputs: Mapping[str, Any], reads: Reads) -> torch.Tensor:
         """Runs the model once; returns (reads, vocabulary) log-probabilities as `read` does."""
         with torch.inference_mode():
-            done = self.network(inputs, reads)
-            return next(self.log_probs(done, ORDINARY))
+            network_pass = self.network(inputs, reads)
+            return next(self.log_probs(network_pass, ORDINARY))
 
     def log_probs(
-        self, done: Pass, layers: Sequence[Layer], reads: Sequence[int] | None = None
+        self, network_pass: Pass, layers: Sequence[Layer], reads: Sequence[int] | None = None
     ) -> Iterator[torch.Tensor]:
         """Yields (reads, vocabulary) log-probabilities of a pass after each of some layers.
 
         `reads` are the numbers of its reads; None for all.
         """
-        return map(_log_softmax, done.logits_after(layers, self.most_projected, reads))
+        return map(_log_softmax, network_pass.logits_after(layers, self.most_projected, reads))
 
     @cached_property
     def most_projected(self) -> int:
@@ -241,7 +246,8 @@ class Reader:
         # a cache that nobody continues takes memory for every token of every layer
         arguments["use_cache"] = "past_key_values" in inputs
         arguments = {name: value for name, value in arguments.items() if name in self.accepted}
-        index, gathered = torch.tensor(reads).T, list[bool]()
+        index = torch.tensor(reads).T
+        gathered = list[bool]()  # not empty once the projection module has seen the reads alone
 
         def take(states: torch.Tensor) -> torch.Tensor:
             rows, positions = index.to(states.device)
@@ -252,19 +258,20 @@ class Reader:
             # one row of the reads alone: all later modules see one position at a time
             return tuple(take(states)[None] for states in inputs)
 
-        done = Pass(layers=self.layers)
-        with ExitStack() as passing:
+        network_pass = Pass(layers=self.layers)
+        with ExitStack() as hooks:
             inner = [layer for layer in layers if layer is not None]
             if inner and self.layers is not None:
                 keeping = self.layers.keeping(inner, take, ends=None not in layers)
-                done.states = passing.enter_context(keeping)
+                network_pass.states = hooks.enter_context(keeping)
             if self.projection_module is not None:
                 hook = self.projection_module.register_forward_pre_hook(gather)
-                passing.callback(hook.remove)
+                hooks.callback(hook.remove)
             with torch.inference_mode():
+                # the model's own head sees the reads alone if `gather` ran before it
                 logits: torch.Tensor = self.model(**arguments).logits
-                done.logits = logits[0] if gathered else take(logits)
-        return done
+                network_pass.logits = logits[0] if gathered else take(logits)
+        return network_pass
 
     def side_by_side(self, rows: Sequence[TokenRow]) -> tuple[ModelInputs, Reads]:
         """Returns the model's inputs for rows of one length side by side, and the reads."""
@@ -378,5 +385,8 @@ def select_sources(encoded: Mapping[str, Any], numbers: Sequence[int]) -> ModelI
 
 
 def _log_softmax(logits: torch.Tensor) -> torch.Tensor:
-    """Log-probabilities in float32, or the dtype of the model if that is finer."""
+    """Returns log-probabilities in float32, or in the dtype of the model if that is finer.
+
+    In half precision, a log-probability near −10 would have steps of 0.06 nats.
+    """
     return logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))

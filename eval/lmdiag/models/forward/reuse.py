@@ -83,9 +83,11 @@ def reuse_keys_and_values(
     inputs |= {"position_ids": positions}
     # of each root the position after its last token: its padding stands to the right
     next_positions = (positions * mask).amax(1) + 1
-    last = [(number, length - 1) for number, length in enumerate(lengths)]
-    at_roots = reader.network(inputs | {"past_key_values": cache}, last, layers)
-    ordinary = None if at_roots.logits is None else next(reader.log_probs(at_roots, ORDINARY))
+    last_positions = [(number, length - 1) for number, length in enumerate(lengths)]
+    root_pass = reader.network(inputs | {"past_key_values": cache}, last_positions, layers)
+    ordinary_log_probs = (
+        None if root_pass.logits is None else next(reader.log_probs(root_pass, ORDINARY))
+    )
 
     def read(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
         numbers = range(len(requests))
@@ -93,14 +95,19 @@ def reuse_keys_and_values(
         if len(longer) == len(requests):
             yield from read_longer(requests, layers)
             return
-        rest = [n for n in numbers if n not in longer]
-        roots = [requests[n][0] for n in rest]
-        order = torch.tensor([*rest, *longer]).argsort()
+        # requests without a piece were answered when the roots were read
+        at_roots = [n for n in numbers if n not in longer]
+        roots = [requests[n][0] for n in at_roots]
+        order = torch.tensor([*at_roots, *longer]).argsort()
         continued = read_longer([requests[n] for n in longer], layers) if longer else iter(())
-        inner = reader.log_probs(at_roots, [layer for layer in layers if layer is not None], roots)
+        inner = reader.log_probs(root_pass, [layer for layer in layers if layer is not None], roots)
         for layer in layers:
-            is_root = layer is None and ordinary is not None
-            log_probs = next(inner) if ordinary is None or not is_root else ordinary[roots]
+            is_root = layer is None and ordinary_log_probs is not None
+            log_probs = (
+                next(inner)
+                if ordinary_log_probs is None or not is_root
+                else ordinary_log_probs[roots]
+            )
             if longer:
                 log_probs = torch.cat([log_probs, next(continued)])[order.to(log_probs.device)]
             yield log_probs
@@ -111,6 +118,7 @@ def reuse_keys_and_values(
         inputs = reader.fill(pieces)
         width = inputs["input_ids"].shape[1]
         if window is not None and mask.shape[1] + width > window:
+            # a cache of all tokens would show a layer more than its window
             return reader.read_layers([row for _, row in requests], layers)
         inputs |= {
             "attention_mask": torch.cat([mask[blanks], inputs["attention_mask"]], dim=1),
@@ -120,8 +128,8 @@ def reuse_keys_and_values(
         past = copy.copy(cache)
         past.layers = [copy.copy(layer) for layer in cache.layers]
         past.batch_select_indices(blanks)
-        last = [(number, len(word) - 1) for number, word in enumerate(pieces)]
-        done = reader.network(inputs | {"past_key_values": past}, last, layers)
+        last_positions = [(number, len(word) - 1) for number, word in enumerate(pieces)]
+        done = reader.network(inputs | {"past_key_values": past}, last_positions, layers)
         return reader.log_probs(done, layers)
 
     return read
@@ -143,8 +151,8 @@ def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:
             requests += [(number, probe.blank.row(partial)) for partial in sorted(partials)]
         reuse = reuse_sources if roots[0].source else reuse_keys_and_values
         expected = next(no_reuse(reader, roots, ORDINARY)(requests, ORDINARY))
-        found = next(reuse(reader, roots, ORDINARY)(requests, ORDINARY))
-        agrees = same(reader, found, expected)
+        reused = next(reuse(reader, roots, ORDINARY)(requests, ORDINARY))
+        agrees = same(reader, reused, expected)
     except Exception:  # of a model that keeps its past in another form, or has few positions
         return no_reuse
     return reuse if agrees else no_reuse

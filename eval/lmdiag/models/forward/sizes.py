@@ -34,8 +34,15 @@ class Sizes:
     entropies: int
 
 
-_BY_DEVICE = {"cpu": Sizes(1536, True, 64, 2**26, 2**23, 64, 4)}
-_ACCELERATOR = Sizes(16_384, False, 64, 2**29, 2**28, 512, 256)
+_BY_DEVICE = {
+    "cpu": Sizes(
+        budget=1536, packs=True, width=64, logits=2**26, searched=2**23, normalised=64, entropies=4
+    )
+}
+_ACCELERATOR = Sizes(
+    budget=16_384, packs=False, width=64, logits=2**29, searched=2**28, normalised=512,
+    entropies=256,
+)  # fmt: skip
 
 
 def sizes_for(device: str) -> Sizes:

@@ -47,7 +47,7 @@ def one_line_errors(model_id: str, part: str = "", dtype: str = "float32") -> It
         failures = getattr(error, "failures", None)  # torch's CheckpointException
         if not failures:
             raise
-        failure = next(iter(failures.values()))[0]
+        [failure, *_] = next(iter(failures.values()))  # of the first process that failed
         problem = _meaning_and_remedy(failure, f"{part} from shard-*.safetensors")
         raise BadInput(f"model {model_id}{problem}") from error
 

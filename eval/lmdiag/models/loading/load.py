@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import transformers
@@ -37,19 +37,27 @@ from lmdiag.models.loading.model_checks import (
 from lmdiag.models.loading.tokenizer_file import check_offsets, use_tokenizer_file
 from lmdiag.types import BadInput, Kind
 
-_KINDS: dict[Kind, tuple[str, dict[str, str]]] = {
-    "masked": ("AutoModelForMaskedLM", modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES),
-    "mntp": ("AutoModelForMaskedLM", {}),
-    "causal": ("AutoModelForCausalLM", modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES),
-    "seq2seq": (
-        "AutoModelForSeq2SeqLM",
-        modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
+
+class _KindOfModel(NamedTuple):
+    """How transformers loads a kind of model.
+
+    Attributes:
+        auto_class: name of the class that loads it.
+        class_of_type: type of a model, as in its config.json -> name of its class of this kind.
+    """
+
+    auto_class: str
+    class_of_type: dict[str, str]
+
+
+_KINDS: dict[Kind, _KindOfModel] = {
+    "masked": _KindOfModel("AutoModelForMaskedLM", modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES),
+    "mntp": _KindOfModel("AutoModelForMaskedLM", {}),  # no configuration says that a model is mntp
+    "causal": _KindOfModel("AutoModelForCausalLM", modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES),
+    "seq2seq": _KindOfModel(
+        "AutoModelForSeq2SeqLM", modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
     ),
 }
-"""Kind -> transformers' class that loads it, and its own list {model type: class name}.
-
-No configuration says that a model is mntp.
-"""
 
 _CONFIGURATION = "configuration (config.json)"
 _TOKENIZER = "tokenizer (tokenizer.json, tokenizer_config.json)"
@@ -77,7 +85,17 @@ class Parts:
 
 
 def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
-    """Loads a model and its tokenizer from the Hub or a folder."""
+    """Loads a model and its tokenizer from the Hub or a folder.
+
+    The files are checked before the weights are read; the digest of a folder is computed beside.
+
+    Args:
+        model_id: Hub id or folder.
+        options: how it is loaded.
+
+    Raises:
+        BadInput: it cannot be loaded, or would give wrong numbers; see `model_checks`.
+    """
     options = options or LoadOptions()
     checkpoint = resolve(model_id, options.revision)
     device = _device(checkpoint, options)
@@ -89,17 +107,19 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
         check_model_files(checkpoint, options)
         config = _load_part(transformers.AutoConfig, _CONFIGURATION, checkpoint, options)
         kind = detect(model_id, config) if options.kind == "auto" else options.kind
-        if config.model_type in _KINDS["masked"][1]:  # sees both sides unless it is a "decoder"
+        if config.model_type in _KINDS["masked"].class_of_type:
+            # the same classes mask what is right of a token exactly if they are told to be decoders
             config.is_decoder = kind == "causal"
         check_not_diffusion(model_id, config)
-        tokenizer, reading = _load_tokenizer(checkpoint, options, kind)
+        tokenizer, tokenizer_warning = _load_tokenizer(checkpoint, options, kind)
         check_cached(checkpoint)
         check_memory(checkpoint, options, device)
         model, report = _load_weights(checkpoint, config, kind, options, device)
-    unused = check_weights(model_id, kind, model, tokenizer, report)
-    newer = warn_of_version(model_id, config)
+    unused_warning = check_weights(model_id, kind, model, tokenizer, report)
+    version_warning = warn_of_version(model_id, config)
     digesting.join()
-    warning = "; ".join(filter(None, (reading, newer, unused))) or None
+    warnings_found = filter(None, (tokenizer_warning, version_warning, unused_warning))
+    warning = "; ".join(warnings_found) or None
     return Parts(model, tokenizer, kind, checkpoint.commit, checkpoint.training_step, warning)
 
 
@@ -128,15 +148,17 @@ def detect(model_id: str, config: PretrainedConfig) -> Kind:
     not); if it names another head (BertForPreTraining), the heads that transformers has for the
     type decide.
     """
-    named = set(config.architectures or [])
-    remote = set(getattr(config, "auto_map", None) or {})
-    possible: list[Kind] = [
-        kind
-        for kind, (auto_class, classes) in _KINDS.items()
-        if kind != "mntp" and (named & set(classes.values()) or auto_class in remote)
-    ]
+    architectures = set(config.architectures or [])
+    own_code = set(getattr(config, "auto_map", None) or {})
+    possible: list[Kind] = []
+    for kind, (auto_class, class_of_type) in _KINDS.items():
+        has_class = bool(architectures & set(class_of_type.values()))
+        if kind != "mntp" and (has_class or auto_class in own_code):
+            possible.append(kind)
     if not possible:
-        possible = [kind for kind, (_, types) in _KINDS.items() if config.model_type in types]
+        possible = [
+            kind for kind, entry in _KINDS.items() if config.model_type in entry.class_of_type
+        ]
         if config.is_encoder_decoder:  # its decoder is listed as causal too, as a model of its own
             possible = [kind for kind in possible if kind != "causal"]
     if not possible:
@@ -180,13 +202,13 @@ def _load_tokenizer(
     checkpoint: Checkpoint, options: LoadOptions, kind: Kind
 ) -> tuple[PreTrainedTokenizerFast, str | None]:
     """Returns the tokenizer as its own file has it, and a warning of that; or refuses."""
-    made = _load_part(transformers.AutoTokenizer, _TOKENIZER, checkpoint, options)
-    tokenizer = check_tokenizer(checkpoint.id, made, kind)
+    loaded = _load_part(transformers.AutoTokenizer, _TOKENIZER, checkpoint, options)
+    tokenizer = check_tokenizer(checkpoint.id, loaded, kind)
     with one_line_errors(checkpoint.id, _TOKENIZER):
         file = checkpoint.file("tokenizer.json")
-        reading = use_tokenizer_file(checkpoint.id, tokenizer, file)
-        repaired = check_offsets(checkpoint.id, tokenizer)
-    return tokenizer, "; ".join(filter(None, (reading, repaired))) or None
+        file_warning = use_tokenizer_file(checkpoint.id, tokenizer, file)
+        offsets_warning = check_offsets(checkpoint.id, tokenizer)
+    return tokenizer, "; ".join(filter(None, (file_warning, offsets_warning))) or None
 
 
 def _load_weights(
@@ -209,13 +231,13 @@ def _load_weights(
         "device_map": options.device_map,
     }
     if options.quantization is not None:
-        load_in = {f"load_in_{options.quantization}": True}
-        arguments["quantization_config"] = transformers.BitsAndBytesConfig(**load_in)  # type: ignore[no-untyped-call]
+        bits = {f"load_in_{options.quantization}": True}
+        arguments["quantization_config"] = transformers.BitsAndBytesConfig(**bits)  # type: ignore[no-untyped-call]
         arguments["device_map"] = options.device_map or {"": device}
     if options.tp:
         arguments["distributed_config"] = _tensor_parallel(checkpoint.id, config)
     with one_line_errors(checkpoint.id, f"{kind} model"):
-        model, report = getattr(transformers, _KINDS[kind][0]).from_pretrained(
+        model, report = getattr(transformers, _KINDS[kind].auto_class).from_pretrained(
             checkpoint.location, config=config, output_loading_info=True, **arguments
         )
         if arguments["device_map"] is None and not options.tp:

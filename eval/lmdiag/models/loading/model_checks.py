@@ -60,20 +60,21 @@ def check_model_files(checkpoint: Checkpoint, options: LoadOptions) -> None:
     if (value := config.get("quantization_config")) is not None:
         from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING as KNOWN
 
-        given = value if isinstance(value, dict) else {}
-        method = given.get("quant_method")
+        settings = value if isinstance(value, dict) else {}
+        method = settings.get("quant_method")
         is_known = isinstance(method, str) and method in KNOWN
-        if not is_known and not given.get("load_in_8bit") and not given.get("load_in_4bit"):
+        if not is_known and not settings.get("load_in_8bit") and not settings.get("load_in_4bit"):
             raise BadInput(  # transformers would read the weights as if they were not quantized
                 f"{in_config} quantization_config.quant_method must be one of "
-                f"{', '.join(sorted(KNOWN))}, not {reprlib.repr(method if given else value)}"
+                f"{', '.join(sorted(KNOWN))}, not {reprlib.repr(method if settings else value)}"
             )
     indexes = ["model.safetensors.index.json"]
     if options.allow_pickle:
         indexes.append("pytorch_model.bin.index.json")
-    if (named := config.get("transformers_weights")) is not None:
-        _check_weight_file(head, "config.json", named, options)
-        indexes += [named] * named.endswith(".index.json")
+    if (weights_file := config.get("transformers_weights")) is not None:
+        _check_weight_file(head, "config.json", weights_file, options)
+        if weights_file.endswith(".index.json"):
+            indexes.append(weights_file)
     for index in indexes:
         content = _read_object(checkpoint, index) or {}
         names = content.get("weight_map", {})

@@ -56,28 +56,30 @@ def use_tokenizer_file(
     makes_another = type(tokenizer).__init__ is not PreTrainedTokenizerFast.__init__
     if file is None or not tokenizer.is_fast or not makes_another:
         return None
-    own = Tokenizer.from_file(str(file))
+    file_tokenizer = Tokenizer.from_file(str(file))
     used: Tokenizer = tokenizer.backend_tokenizer
-    for backend in (own, used):
+    for backend in (file_tokenizer, used):
         backend.no_padding()
         backend.no_truncation()
     has_own_ends = not any(name in tokenizer.init_kwargs for name in _ADDED)
-    texts = (*PROBES, *_words_of(own))
-    first = next((text for text in texts if _differs(own, used, text, ends=has_own_ends)), None)
-    if first is None:
+    texts = (*PROBES, *_words_of(file_tokenizer))
+    first_text = next(
+        (text for text in texts if _differs(file_tokenizer, used, text, ends=has_own_ends)), None
+    )
+    if first_text is None:
         return None
-    before = used.encode(first)
-    used.model = own.model
-    used.normalizer = own.normalizer
-    used.pre_tokenizer = own.pre_tokenizer
-    used.decoder = own.decoder or used.decoder
+    before = used.encode(first_text)
+    used.model = file_tokenizer.model
+    used.normalizer = file_tokenizer.normalizer
+    used.pre_tokenizer = file_tokenizer.pre_tokenizer
+    used.decoder = file_tokenizer.decoder or used.decoder
     if has_own_ends:
-        used.post_processor = own.post_processor
+        used.post_processor = file_tokenizer.post_processor
     name = type(tokenizer).__name__
     return (
         f"model {model_id}: {name} of transformers {version('transformers')} does not read texts "
-        f"as tokenizer.json says, which is used: {first!r} is {_tokens(used.encode(first))}, not "
-        f"{_tokens(before)}"
+        f"as tokenizer.json says, which is used: {first_text!r} is "
+        f"{_tokens(used.encode(first_text))}, not {_tokens(before)}"
     )
 
 

@@ -50,14 +50,16 @@ def check_unused(model_id: str, model: PreTrainedModel, names: Iterable[str]) ->
     """
     is_usual = re.compile("|".join(_KNOWN))
     names = sorted(x for x in names if not is_usual.search(x) and not _is_computed(model, x))
-    layers = tuple({found[1] for found in map(_OF_FUTURE_TOKENS.match, names) if found})
-    names = [name for name in names if not name.startswith(layers)] if layers else names
-    own = [name for name in names if _belongs_to(model, name)]
-    if own and not getattr(model, "is_quantized", False):
+    future_layers = tuple({found[1] for found in map(_OF_FUTURE_TOKENS.match, names) if found})
+    names = (
+        [name for name in names if not name.startswith(future_layers)] if future_layers else names
+    )
+    of_model = [name for name in names if _belongs_to(model, name)]
+    if of_model and not getattr(model, "is_quantized", False):
         raise BadInput(
-            f"model {model_id}: its checkpoint has {len(own)} weights of layers or biases that its "
-            f"configuration leaves out (first: {own[0]}), and without them it is another model: "
-            "correct config.json"
+            f"model {model_id}: its checkpoint has {len(of_model)} weights of layers or biases "
+            f"that its configuration leaves out (first: {of_model[0]}), and without them it is "
+            "another model: correct config.json"
         )
     if not names:
         return None

@@ -118,15 +118,15 @@ def _longest_list(model: ServedModel, prompt: Ids) -> int:
 
 def _check_texts(model: ServedModel, prompt: Ids, reply: Reply) -> None:
     """Checks that the server has the texts of the tokenizer for the tokens of a prompt."""
-    for id, given in zip(prompt, reply.texts, strict=True):
+    for id, server_text in zip(prompt, reply.texts, strict=True):
         item = model.vocabulary.item(id)
         # A space at the edge does not count, nor do characters beyond ASCII, of which tokens have
         # parts.
-        expected, text = (spelling.strip(" ▁Ġ") for spelling in (item.text, given or ""))
+        expected, text = (spelling.strip(" ▁Ġ") for spelling in (item.text, server_text or ""))
         is_plain = item.surface is not None and expected.isascii() and text.isascii()
         if is_plain and expected and text and expected != text:
             raise WrongReply(
-                f"has {given!r} for token {id}, and the tokenizer {item.text!r}: give "
+                f"has {server_text!r} for token {id}, and the tokenizer {item.text!r}: give "
                 "--tokenizer the one of the model that is served"
             )
 

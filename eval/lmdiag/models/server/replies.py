@@ -187,11 +187,12 @@ def parsed(schema: type[Document], content: bytes) -> Document:
 
 
 def _valid(validate: Callable[[Any], Schema], value: Any) -> Schema:
+    """Returns a value that a schema takes; `WrongReply` says what is wrong with another one."""
     try:
         return validate(value)
     except ValidationError as error:
-        wrong = first_problem(error)
-        message = f"{wrong.path()[:60]} {wrong.message[:100]}, not {wrong.given}".strip()
+        problem = first_problem(error)
+        message = f"{problem.path()[:60]} {problem.message[:100]}, not {problem.given}".strip()
         raise WrongReply(f"gives an answer of another form ({message})") from None
 
 

@@ -184,6 +184,12 @@ class ServedModel(TokenModel):
             raise BadInput(f"server {self.client.address} {wrong}; {where}; {REMEDY}") from wrong
 
     def _answer(self, encoded: EncodedQuestion, replies: Mapping[Ids, Reply], top: int) -> Answer:
+        """Returns the answer to a question from replies to its context and words.
+
+        Args:
+            replies: prompt -> reply; that to the context has the list of top tokens.
+            top: length of the list.
+        """
         context = encoded.blank.left
         listed = replies[context].top
         scores = dict.fromkeys(encoded.words, WordScore(None, None, 0))
@@ -211,6 +217,7 @@ class ServedModel(TokenModel):
     def _sentence_answer(
         self, encoded: EncodedSentence, replies: Mapping[Ids, Reply]
     ) -> SentenceAnswer:
+        """Returns the answer to a sentence from the replies to its prompts."""
         values = []
         for row, prompt in zip(encoded.rows, sentence_prompts(encoded), strict=True):
             values += [(replies[prompt].nats[position],) for position in row.reads]

@@ -97,11 +97,11 @@ class Boundaries:
         classes = _classes(text)
         if None in surfaces or not _BEGINNING.fullmatch(classes):
             return _NO_PREFIX
-        ended = marks_ends and self._vocabulary.item(pieces[-1]).ends
+        has_end_mark = marks_ends and self._vocabulary.item(pieces[-1]).ends
         bytes_are_missing = bool(decoder.getstate()[0])
-        whole = ended or not (marks_ends or bytes_are_missing)
-        word = text if whole and _WORD.fullmatch(classes) else None
-        return Prefix(word, self._goes_on and not ended)
+        is_whole = has_end_mark or not (marks_ends or bytes_are_missing)
+        word = text if is_whole and _WORD.fullmatch(classes) else None
+        return Prefix(word, self._goes_on and not has_end_mark)
 
     def may_follow(self, pieces: Pieces, *, bare: bool) -> torch.Tensor:
         """Returns which items may come next in a word: (vocabulary,) booleans."""
@@ -135,6 +135,7 @@ class Boundaries:
         )
 
     def _follows_whitespace(self, surface: bytes) -> bool:
+        """Whether an item with this text in UTF-8 has white space before it."""
         if self._vocabulary.convention.encodes_whitespace:
             return surface.decode("utf-8", "ignore")[:1].isspace()
         character = surface.decode("utf-8", "replace").strip()[:1] or " "
@@ -143,6 +144,7 @@ class Boundaries:
         return starts_word and (kind[0] != "P" or kind in ("Ps", "Pi"))
 
     def _continues(self, surface: bytes | None) -> bool:
+        """Whether a word can go on with an item; None is an item without a text."""
         if self._vocabulary.convention.marks_ends:  # what comes after a piece without the mark
             return bool(surface)
         text = (surface or b"").decode("utf-8", "replace")
@@ -158,10 +160,13 @@ def _log_prob_without(excluded: torch.Tensor, log_probs: torch.Tensor) -> torch.
 
 def _classes(text: str) -> str:
     """Returns w for each character of a word, - for a joiner, ? for a part of one, . otherwise."""
-    return "".join(
-        "w" if character.isalnum() or unicodedata.category(character)[0] == "M"
-        else "-" if character in _JOINERS
-        else "?" if character == "\ufffd"
-        else "."
-        for character in text
-    )  # fmt: skip
+    return "".join(map(_class_of, text))
+
+
+def _class_of(character: str) -> str:
+    """Returns the class of a character, see `_classes`."""
+    if character.isalnum() or unicodedata.category(character)[0] == "M":
+        return "w"
+    if character in _JOINERS:
+        return "-"
+    return "?" if character == "\ufffd" else "."

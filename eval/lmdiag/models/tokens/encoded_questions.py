@@ -87,18 +87,21 @@ class Blank:
         piece. A row that continues a text reads all partial words that it begins with.
         """
         if self.mask is not None:
-            needed = [partial for pieces in words for partial in self.partial_words(pieces)]
-            partials = list(dict.fromkeys([PartialWord((), 1), *needed]))
+            partials_of_words = [
+                partial for pieces in words for partial in self.partial_words(pieces)
+            ]
+            partials = list(dict.fromkeys([PartialWord((), 1), *partials_of_words]))
             return [self.row(partial) for partial in partials], partials
         rows: list[TokenRow] = []
-        reads: dict[PartialWord, None] = {}
+        read_partials: dict[PartialWord, None] = {}
+        # the longest first: a row reads all partial words that it begins with
         for pieces in sorted({(), *(word[:-1] for word in words)}, key=lambda p: (-len(p), p)):
-            new = [p for p in self.partial_words(pieces, end=True) if p not in reads]
-            if new:  # else another row begins with these pieces
-                reads |= dict.fromkeys(new)
-                positions = tuple(len(self.left) - 1 + len(partial.pieces) for partial in new)
+            unread = [p for p in self.partial_words(pieces, end=True) if p not in read_partials]
+            if unread:  # else another row begins with these pieces
+                read_partials |= dict.fromkeys(unread)
+                positions = tuple(len(self.left) - 1 + len(partial.pieces) for partial in unread)
                 rows.append(TokenRow(self.left + pieces, positions, self.source))
-        return rows, list(reads)
+        return rows, list(read_partials)
 
 
 @dataclass(frozen=True)
@@ -138,8 +141,8 @@ class EncodedQuestion:
     @property
     def key(self) -> tuple[Any, ...]:
         """What the answer depends on, apart from the model; its `repr` identifies it."""
-        asked = self.question.number, self.question.entropy
-        return self.blank, self.partials, (*self.words.items(),), self.bare, *asked
+        options = self.question.number, self.question.entropy
+        return self.blank, self.partials, (*self.words.items(),), self.bare, *options
 
     @cached_property
     def length(self) -> int:

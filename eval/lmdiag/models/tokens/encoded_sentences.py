@@ -72,9 +72,12 @@ class EncodedSentence:
     @property
     def key(self) -> tuple[Any, ...]:
         """What the answer depends on, apart from the model; its `repr` identifies it."""
-        by = self.encoder
-        how = by.opening, by.closing, by.mask, by.lead, by.pll, by.reads_end
-        return self.ids, self.spans, *how, self.sentence.entropy
+        encoder = self.encoder
+        settings = (
+            encoder.opening, encoder.closing, encoder.mask, encoder.lead, encoder.pll,
+            encoder.reads_end,
+        )  # fmt: skip
+        return self.ids, self.spans, *settings, self.sentence.entropy
 
     @property
     def rows(self) -> list[TokenRow]:
@@ -101,9 +104,28 @@ class EncodedSentence:
 
     @property
     def length(self) -> int:
-        """Tokens of all rows together, nearly."""
-        masked, n_tokens = self.encoder.mask is not None, len(self.ids)
-        return self.longest * (n_tokens if masked else len(self.encoder.windows(n_tokens)))
+        """Tokens of all rows together, as if each row were as long as the longest.
+
+        A masked model has a row per token, a causal one a row per window.
+        """
+        n_rows = len(self.ids)
+        if self.encoder.mask is None:
+            n_rows = len(self.encoder.windows(len(self.ids)))
+        return self.longest * n_rows
+
+
+class Window(NamedTuple):
+    """A part of a long text that is read at once; numbers of tokens.
+
+    Attributes:
+        start, end: of its first token, and of the one after its last.
+        first, last: the same of the tokens whose probability is read there.
+    """
+
+    start: int
+    end: int
+    first: int
+    last: int
 
 
 @dataclass(frozen=True)
@@ -147,8 +169,8 @@ class SentenceEncoder:
             raise BadInput(f"model {name} reads {self.limit} tokens at most: too few")
         parts = list[_Part]()  # the words, cut where regions begin
         for word in _WORD.finditer(sentence.text):
-            inside = [cut for cut in sentence.cuts if word.start() < cut < word.end()]
-            bounds = pairwise([word.start(), *inside, word.end()])
+            cuts = [cut for cut in sentence.cuts if word.start() < cut < word.end()]
+            bounds = pairwise([word.start(), *cuts, word.end()])  # words are cut at regions
             parts += [_Part(start, end, start == word.start()) for start, end in bounds]
         spelled = self.spelling.spell(sentence.text)
         owners = _owners(spelled, parts)
@@ -162,13 +184,8 @@ class SentenceEncoder:
             spans.append(TokenSpan(part.start, part.end, first, last, is_spelled, part.opens))
         return EncodedSentence(sentence, spelled.ids, tuple(spans), self)
 
-    def windows(self, n_tokens: int) -> list[tuple[int, int, int, int]]:
-        """Returns the windows in which a text of some tokens is read.
-
-        Returns:
-            for each the numbers of its first token, of the one after its last, and the same of the
-            tokens whose probability is read there.
-        """
+    def windows(self, n_tokens: int) -> list[Window]:
+        """Returns the windows in which a text of some tokens is read: one if it fits."""
         size = n_tokens if self.limit is None else self.limit - self.n_special
         stride = max(1, size // 2)
         starts = range(0, max(n_tokens - size, 0) + stride, stride) if n_tokens > size else [0]
@@ -179,16 +196,20 @@ class SentenceEncoder:
             # to its left in the next one, which starts at t: it is read where it has more.
             pairs = zip(starts[1:], ends[:-1], strict=True)
             bounds = [(t + e + 1) // 2 for t, e in pairs]
-        return [*zip(starts, ends, [0, *bounds], [*bounds, n_tokens], strict=True)]
+        columns = zip(starts, ends, [0, *bounds], [*bounds, n_tokens], strict=True)
+        return [Window(*column) for column in columns]
 
     def rows(self, encoded: EncodedSentence) -> Iterator[TokenRow]:
         """Yields one row per window of a causal model, and one per token of a masked one."""
-        before, n_tokens = len(self.opening), len(encoded.ids)
-        stops = [n_tokens] * n_tokens  # for each token, the number of the token after its word
-        stop = n_tokens
+        n_opening = len(self.opening)
+        n_tokens = len(encoded.ids)
+        word_end_of_token = [
+            n_tokens
+        ] * n_tokens  # for each token, the number of the token after its word
+        word_end = n_tokens
         for span in reversed(encoded.spans):
-            stops[span.first : span.last] = [stop] * (span.last - span.first)
-            stop = span.first if span.opens else stop
+            word_end_of_token[span.first : span.last] = [word_end] * (span.last - span.first)
+            word_end = span.first if span.opens else word_end
         for start, end, first, last in self.windows(n_tokens):
             if self.mask is None:  # the last token is in a row only if what follows it is read
                 tokens = [*range(max(first, encoded.scored.start), last)]
@@ -196,18 +217,20 @@ class SentenceEncoder:
                 if end == n_tokens and self.reads_end:
                     tokens.append(n_tokens)
                     wanted = (*wanted, 0)  # for none
-                reads = tuple(before + token - start - 1 for token in tokens)
+                reads = tuple(n_opening + token - start - 1 for token in tokens)
                 ids = self.opening + encoded.ids[start:end]
                 if reads:
                     yield TokenRow(ids[: reads[-1] + 1], reads, wanted=wanted)
                 continue
             for token in range(max(first, encoded.scored.start), last):
-                stop = min(stops[token], end) if self.pll == "within-word" else token + 1
-                masks = (self.mask,) * (stop - token)
-                inside = encoded.ids[start:token] + masks + encoded.ids[stop:end]
-                ids = self.opening + inside + self.closing
+                word_end = (
+                    min(word_end_of_token[token], end) if self.pll == "within-word" else token + 1
+                )
+                masks = (self.mask,) * (word_end - token)
+                masked_ids = encoded.ids[start:token] + masks + encoded.ids[word_end:end]
+                ids = self.opening + masked_ids + self.closing
                 wanted = encoded.ids[token : token + 1]
-                yield TokenRow(ids, (before + token - start - self.lead,), wanted=wanted)
+                yield TokenRow(ids, (n_opening + token - start - self.lead,), wanted=wanted)
 
 
 def _owners(spelled: SpelledText, parts: Sequence[_Part]) -> list[int]:

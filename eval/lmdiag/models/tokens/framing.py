@@ -65,10 +65,11 @@ class Framing:
 
 
 def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: str) -> str:
-    """Returns what a chat template puts around a context that the assistant is to continue.
+    """Returns the prompt that a chat template makes: the text around a context, with `SLOT` in it.
 
-    The user's turn is the instruction, the assistant's turn begins with the context and is left
-    open. Without an instruction the context is the user's turn, and the assistant's turn begins.
+    With an instruction, this is the user's turn, and the assistant's turn begins with the context
+    and is left open. Without one, the context is the user's turn, and the assistant's turn begins
+    after it. The template is applied to two contexts, and what stands around both must be the same.
     A template that writes today's date is given a fixed one, so that a run can be repeated.
 
     Args:
@@ -85,7 +86,7 @@ def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: 
         raise BadInput(f"{head} has no chat template: leave out --chat, or use --prompt")
     frames = set()
     for context in _CONTEXTS:
-        reply = context if instruction else "1"
+        reply = context if instruction else "1"  # any text whose end can be found again
         turns = [
             {"role": "user", "content": instruction or context},
             {"role": "assistant", "content": reply},
@@ -113,7 +114,7 @@ def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: 
         before = str(text).removesuffix(reply)
         frames.add(before + SLOT if instruction else before.replace(context, SLOT))
     frame = frames.pop()
-    if frames or frame.count(SLOT) != 1:
+    if frames or frame.count(SLOT) != 1:  # another frame, or the context changed or repeated
         raise BadInput(
             f"{head}: what its chat template puts before the assistant's turn depends on the turn: "
             "use --prompt"

@@ -50,6 +50,14 @@ _FOLDED: Mapping[Fold, tuple[str, str]] = {
 """Difference between words -> two texts that are the same tokens where it is ignored."""
 
 
+class _SplitText(NamedTuple):
+    """The pieces of a text before a word, of the word, and of the text after it."""
+
+    before: Pieces
+    word: Pieces
+    after: Pieces
+
+
 class SpelledText(NamedTuple):
     """A text as tokens, without special ones.
 
@@ -136,16 +144,16 @@ class Spelling:
                 left += 1
             spans.append((left, right))
         pairs = enumerate(zip(text, is_covered, strict=True))
-        missing = [n for n, (mark, covered) in pairs if not covered and not _invisible(mark)]
+        uncovered = [n for n, (mark, covered) in pairs if not covered and not _invisible(mark)]
         controls = [number for number, id in enumerate(encoding.ids) if id in self._controls]
-        return SpelledText(tuple(encoding.ids), spans, controls, missing)
+        return SpelledText(tuple(encoding.ids), spans, controls, uncovered)
 
     def around(self, query: Query) -> tuple[Pieces, Pieces]:
         """Returns the pieces left and right of the blank in a sentence, without special tokens."""
         before, after = query.around(_UNSPACED, self._end)
         for word in _PLAIN_WORDS:
             if (split := self._split(before, word, after)) is not None:
-                return split[0], split[2]
+                return split.before, split.after
         return self.text(query.context), self.text(after.lstrip())
 
     def in_sentence(self, word: str, query: Query) -> Pieces | None:
@@ -185,11 +193,11 @@ class Spelling:
         texts = [(before, after) for after in afters] + [(carrier, "") for carrier in carriers]
         for left, right in texts:
             if (split := self._split(left, word, right)) is not None:
-                pieces = split[1]
-                return pieces if pieces and self._controls.isdisjoint(pieces) else None
+                is_scorable = split.word and self._controls.isdisjoint(split.word)
+                return split.word if is_scorable else None
         return None
 
-    def _split(self, before: str, word: str, after: str) -> tuple[Pieces, Pieces, Pieces] | None:
+    def _split(self, before: str, word: str, after: str) -> _SplitText | None:
         """Returns the pieces before, in and after a word; None where one crosses its boundary.
 
         The space before a word belongs to the word. The word has no pieces if some of its
@@ -197,18 +205,20 @@ class Spelling:
         """
         sentence = before + word + after
         encoding = self._backend.encode(sentence, add_special_tokens=False)
-        start, end = len(before.rstrip(" ")), len(before) + len(word)
-        spans, ids = encoding.offsets, tuple(encoding.ids)
+        start = len(before.rstrip(" "))  # most vocabularies have the space in the word's piece
+        end = len(before) + len(word)
+        spans = encoding.offsets
+        ids = tuple(encoding.ids)
         first = next((i for i, (_, right) in enumerate(spans) if right > start or not before), 0)
         last = next((i for i in range(first, len(ids)) if spans[i][0] >= end), len(ids))
         word_spans = spans[first:last]
         if any(left < start or right > end for left, right in word_spans):
             return None
-        covered = all(
+        has_all_characters = all(
             any(left <= index < right for left, right in word_spans) or _invisible(sentence[index])
             for index in range(len(before), end)
         )
-        return ids[:first], ids[first:last] if covered else (), ids[last:]
+        return _SplitText(ids[:first], ids[first:last] if has_all_characters else (), ids[last:])
 
 
 def folds_of(tokenizer: PreTrainedTokenizerFast) -> tuple[Fold, ...]:
@@ -222,8 +232,9 @@ def _reads_alike(tokenizer: PreTrainedTokenizerFast, text: str, plain: str) -> b
     normalize = backend.normalizer.normalize_str if backend.normalizer is not None else str
     if normalize(text) == normalize(plain):
         return True
-    one, other = (backend.encode(x, add_special_tokens=False).ids for x in (text, plain))
-    return bool(one and one == other and tokenizer.unk_token_id not in one)
+    ids = backend.encode(text, add_special_tokens=False).ids
+    plain_ids = backend.encode(plain, add_special_tokens=False).ids
+    return bool(ids and ids == plain_ids and tokenizer.unk_token_id not in ids)
 
 
 def split_scripts(tokenizer: PreTrainedTokenizerFast, texts: Iterable[str]) -> list[set[str]]:

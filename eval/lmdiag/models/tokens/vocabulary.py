@@ -195,8 +195,8 @@ class Vocabulary:
             and not item.text.startswith((_SPACE, _LONE_SPACE))
         ):
             return _SPACE + item.text
-        whole = item.surface is None or item.starts or bare
-        return item.text if whole else CONTINUES + item.text
+        is_word = item.surface is None or item.starts or bare
+        return item.text if is_word else CONTINUES + item.text
 
     def item(self, token: int) -> VocabularyItem:
         """Returns an item by its id; each is decoded once."""
@@ -205,6 +205,7 @@ class Vocabulary:
         return self._items[token]
 
     def _decode(self, token: int) -> VocabularyItem:
+        """Returns an item by its id, with a text that can be seen."""
         name: str | None = self._name(token)
         if name is None:
             return VocabularyItem(f"[id {token}]", True, None)
@@ -232,8 +233,10 @@ def control_ids(tokenizer: PreTrainedTokenizerFast) -> frozenset[int]:
     words.
     """
     added = tokenizer.added_tokens_decoder.items()
-    named = (id for id, token in added if token.special or _MARKUP.fullmatch(token.content.strip()))
-    return frozenset(tokenizer.all_special_ids).union(named)
+    control_tokens = (
+        id for id, token in added if token.special or _MARKUP.fullmatch(token.content.strip())
+    )
+    return frozenset(tokenizer.all_special_ids).union(control_tokens)
 
 
 def control_names(tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]) -> list[list[str]]:
@@ -248,10 +251,10 @@ def control_names(tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]) -> l
     encodings = tokenizer.backend_tokenizer.encode_batch(list(texts), add_special_tokens=False)
     names = []
     for text, encoding in zip(texts, encodings, strict=True):
-        found = [
+        names_in_text = [
             unknown_name if id == unknown else name
             for id, name in zip(encoding.ids, encoding.tokens, strict=True)
             if id in controls and (id != unknown or unknown_name in text)
         ]
-        names.append(list(dict.fromkeys(found)))
+        names.append(list(dict.fromkeys(names_in_text)))
     return names

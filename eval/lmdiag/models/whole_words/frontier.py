@@ -23,7 +23,8 @@ from lmdiag.types import Answer, Query, WordScore
 _WIDER = 8
 """How many times as many are opened each time those are used up."""
 
-_FEWEST, _MOST = 4, 32
+_FEWEST = 4
+_MOST = 32
 """Nodes that are read at once: as many as before, since the further the search has come the less
 likely they are read in vain."""
 
@@ -106,6 +107,7 @@ class Frontier:
     def next(self) -> list[Node]:
         """Takes the nodes to be read next off the frontier; none once the list is exact."""
         nodes: list[Node] = []
+        # Nodes are read in vain if the list turns out to be exact before them.
         at_most = min(max(_FEWEST, self.n_read), _MOST)
         while len(nodes) < at_most and not self.is_exact:
             nodes.append(heappop(self._open))
@@ -139,7 +141,7 @@ class Frontier:
         for token, log_prob in wanted.items():
             self._reached[PartialWord((*partial.pieces, token), partial.total)] = reached + log_prob
         if partial.total > self.rules.longest:
-            return
+            return  # a candidate word longer than the words that are searched
         if is_new and partial.pieces and not partial.total:
             self._offer(reached + end, partial)
         for token, log_prob in following:
@@ -160,12 +162,12 @@ class Frontier:
         scores = dict.fromkeys(self.encoded.words, WordScore(None, None, 0))
         for word, pieces in self.encoded.words.items():
             if pieces is not None:
-                whole = self.encoded.blank.partial_words(pieces, end=True)[-1]
-                log_prob = self._reached[whole] + self._ended.get(whole, 0.0)
+                complete = self.encoded.blank.partial_words(pieces, end=True)[-1]
+                log_prob = self._reached[complete] + self._ended.get(complete, 0.0)
                 # Without the word: read again in another batch, it differs from itself by rounding.
-                others = [listed for listed in self.words if listed.pieces != pieces]
-                rank: int | None = 1 + sum(-listed.cost > log_prob for listed in others)
-                if len(others) == self.top and log_prob < -others[-1].cost:
+                other_words = [listed for listed in self.words if listed.pieces != pieces]
+                rank: int | None = 1 + sum(-listed.cost > log_prob for listed in other_words)
+                if len(other_words) == self.top and log_prob < -other_words[-1].cost:
                     rank = None
                 # A sum of rounded numbers may come out above log 1.
                 scores[word] = WordScore(min(log_prob, 0.0), rank, len(pieces))
@@ -187,11 +189,13 @@ class Frontier:
         if child in self._seen:
             return True
         self._seen.add(child)
-        complete = len(child.pieces) == child.total  # of a masked model, whose masks are used up
-        if complete or (not child.total and self.rules.boundaries.certain):
+        has_all_pieces = (
+            len(child.pieces) == child.total
+        )  # of a masked model, whose masks are used up
+        if has_all_pieces or (not child.total and self.rules.boundaries.certain):
             self._offer(log_prob, child)
         if (
-            not complete
+            not has_all_pieces
             and self.rules.boundaries.parse_prefix(child.pieces, bare=self.encoded.bare).open
         ):
             self._reached[child] = log_prob
@@ -210,5 +214,5 @@ class Frontier:
 
     def _cannot_enter_list(self, cost: float, partial: PartialWord) -> bool:
         """Whether nothing that starts with these pieces can come before the list's last word."""
-        last = self.words[-1] if len(self.words) == self.top else None
-        return last is not None and (cost, partial.pieces) >= last[:2]
+        last_listed = self.words[-1] if len(self.words) == self.top else None
+        return last_listed is not None and (cost, partial.pieces) >= last_listed[:2]

@@ -162,21 +162,26 @@ class WordSearch:
             )
             for layer in layers
         ]
-        first = [(n, encoded.partials[0]) for n, encoded in enumerate(batch)]
-        for chunk, log_probs_of in self._read(batch, first, continue_from, layers):
+        blank_partials = [(n, encoded.partials[0]) for n, encoded in enumerate(batch)]
+        for chunk, log_probs_of in self._read(batch, blank_partials, continue_from, layers):
             questions = [batch[number] for number, _ in chunk]
             for search, log_probs in zip(searches, log_probs_of, strict=True):
                 search.of_blanks += of_distributions(questions, log_probs, verbs)
                 self._update_frontiers(search.nodes(chunk, self.width), log_probs)
-        further = [(n, part) for n, encoded in enumerate(batch) for part in encoded.partials[1:]]
-        inner = [search for search in searches if search.layer is not None]
-        numbers = [search.layer for search in inner]
-        shared = further if inner else []
-        for chunk, log_probs_of in self._read(batch, shared, continue_from, numbers):
-            for search, log_probs in zip(inner, log_probs_of, strict=True):
+        candidate_partials = [
+            (n, partial) for n, encoded in enumerate(batch) for partial in encoded.partials[1:]
+        ]
+        inner_searches = [search for search in searches if search.layer is not None]
+        inner_layers = [search.layer for search in inner_searches]
+        shared_partials = candidate_partials if inner_searches else []
+        # inner layers are projected together: what all of them need is read once, before they part
+        for chunk, log_probs_of in self._read(batch, shared_partials, continue_from, inner_layers):
+            for search, log_probs in zip(inner_searches, log_probs_of, strict=True):
                 self._update_frontiers(search.nodes(chunk, self.width), log_probs)
         for search in searches:
-            unread = [] if search.layer is not None else search.nodes(further, self.width)
+            unread = (
+                [] if search.layer is not None else search.nodes(candidate_partials, self.width)
+            )
             self._search(batch, search, unread, continue_from)
         return [search.answers() for search in searches]
 
@@ -194,8 +199,8 @@ class WordSearch:
             n_read = 0
             requested = [(frontier.number, node.partial) for frontier, node in nodes]
             for chunk, log_probs_of in self._read(batch, requested, continue_from, [search.layer]):
-                read = nodes[n_read : n_read + len(chunk)]
-                self._update_frontiers(read, next(log_probs_of))
+                nodes_read = nodes[n_read : n_read + len(chunk)]
+                self._update_frontiers(nodes_read, next(log_probs_of))
                 n_read += len(chunk)
             for frontier in frontiers:
                 if frontier.n_read > self.most_nodes and not frontier.is_exact:
@@ -263,6 +268,8 @@ class WordSearch:
                     f"model {self.info.id} gives no probability to the beginning of a word after "
                     f"{context!r}: use --unit token"
                 )
-            best = (some[number, : node.width].tolist() for some in (tokens, values))
+            best_tokens = tokens[number, : node.width].tolist()
+            best_values = values[number, : node.width].tolist()
             log_prob_of = {piece: next(piece_log_probs) for piece in wanted[number]}
-            frontier.read(node, ends[number], zip(*best, strict=True), log_prob_of)
+            following = zip(best_tokens, best_values, strict=True)
+            frontier.read(node, ends[number], following, log_prob_of)

@@ -55,7 +55,7 @@ class FrequencyModel(WordModel):
                 raise BadInput(f"wordfreq has no language {language!r}: choose from {names}")
 
             tokenize("0", language)  # needs further packages for some languages
-            known = get_frequency_dict(language, "best")
+            proportion_of = get_frequency_dict(language, "best")
         release = version("wordfreq")
         info = ModelInfo(
             id=model_id,
@@ -66,15 +66,15 @@ class FrequencyModel(WordModel):
             dtype="float64",
             tokenizer="words of wordfreq",
             cased=False,
-            vocab_size=len(known),
+            vocab_size=len(proportion_of),
             n_parameters=0,
             max_length=None,
             sentence_bos=True,
             folds=("case", "forms"),
         )
-        rounded = {value: _rounded(value) for value in set(known.values())}
-        proportions = [rounded[value] for value in known.values()]
-        return cls(info, options, None, [*known], language, proportions)
+        rounded_value = {value: _rounded(value) for value in set(proportion_of.values())}
+        proportions = [rounded_value[value] for value in proportion_of.values()]
+        return cls(info, options, None, [*proportion_of], language, proportions)
 
     @property
     def start(self) -> None:

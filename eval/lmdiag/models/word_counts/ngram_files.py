@@ -72,14 +72,14 @@ def read_ngram_file(path: Path) -> NgramFile:
             digest = hashlib.file_digest(file, "sha256")
         else:
             digest = hashlib.sha256()
-            read = _observed(file, digest.update)
+            observed = _observed_reader(file, digest.update)
             if beginning.startswith(b"\x1f\x8b"):
-                words = _words_of_compressed(file, read)
+                words = _words_of_compressed(file, observed)
             else:
-                words = _words_of_arpa(read)
-    known = [word for word in words if word not in MARKS]
+                words = _words_of_arpa(observed)
+    vocabulary = [word for word in words if word not in MARKS]
     has_unknown = not {"<unk>", "<UNK>"}.isdisjoint(words)  # kenlm takes both
-    return NgramFile(known, f"sha256:{digest.hexdigest()}", has_unknown)
+    return NgramFile(vocabulary, f"sha256:{digest.hexdigest()}", has_unknown)
 
 
 # ---- the ARPA format -----------------------------------------------------------------------------
@@ -101,11 +101,12 @@ class _Observed(io.RawIOBase):
         return n
 
 
-def _observed(file: Any, observe: Callable[[memoryview], object]) -> io.BufferedReader:
+def _observed_reader(file: Any, observe: Callable[[memoryview], object]) -> io.BufferedReader:
+    """Returns a reader of a file, of which a function gets each part that is read."""
     return io.BufferedReader(_Observed(file, observe), _CHUNK)
 
 
-def _words_of_compressed(file: IO[bytes], read: io.BufferedReader) -> list[str]:
+def _words_of_compressed(file: IO[bytes], compressed: io.BufferedReader) -> list[str]:
     """The words of a compressed file, which is not expanded beyond reason."""
     length = 0
 
@@ -115,8 +116,8 @@ def _words_of_compressed(file: IO[bytes], read: io.BufferedReader) -> list[str]:
         if length > _LARGEST_RATIO * file.tell() + _CHUNK:
             raise ValueError(f"it has more than {_LARGEST_RATIO} bytes per compressed byte")
 
-    with gzip.GzipFile(fileobj=read) as expanded:
-        return _words_of_arpa(_observed(expanded, count))
+    with gzip.GzipFile(fileobj=compressed) as expanded:
+        return _words_of_arpa(_observed_reader(expanded, count))
 
 
 def _words_of_arpa(file: io.BufferedReader) -> list[str]:
@@ -166,8 +167,8 @@ def _counts(lines: Iterator[bytes]) -> list[int]:
     for line in lines:
         text = line.decode("utf-8", "replace").strip()
         is_header = is_header or text == "\\data\\"
-        if found := re.fullmatch(r"ngram (\d{1,2})\s*=\s*(\d{1,18})", text):
-            counts.append(int(found[2]))
+        if match := re.fullmatch(r"ngram (\d{1,2})\s*=\s*(\d{1,18})", text):
+            counts.append(int(match[2]))
         elif text == "\\1-grams:":
             break
         elif text and not is_header:

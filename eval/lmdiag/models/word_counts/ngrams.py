@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _LN_10 = math.log(10)
 
-_KEPT = 2**22
+_MOST_KEPT = 2**22
 """Log-probabilities that are kept, of one or several distributions."""
 
 
@@ -210,7 +210,7 @@ class NgramModel(WordModel):
 
     def distribution(self, state: Memory) -> Distribution:
         if state not in self._distributions:
-            if len(self._distributions) >= max(1, _KEPT // len(self.words)):
+            if len(self._distributions) >= max(1, _MOST_KEPT // len(self.words)):
                 self._distributions.clear()
             self._distributions[state] = self._computed(state)
         return self._distributions[state]
@@ -268,8 +268,8 @@ class NgramModel(WordModel):
         That is the text itself if it is in the vocabulary, else the punctuation at its edges that
         is there, and what stands between.
         """
-        if known := self._known(text):
-            yield known
+        if form := self._vocabulary_form(text):
+            yield form
             return
         marks = [unicodedata.category(char)[0] == "P" for char in text]
         if all(marks):
@@ -279,11 +279,11 @@ class NgramModel(WordModel):
         last = len(text) - marks[::-1].index(False)
         yield from self._marks(text[:first])
         core = text[first:last]
-        known = self._known(core)
-        if not known:
+        form = self._vocabulary_form(core)
+        if not form:
             what = "counted as <unk>" if self.has_unknown else "without a probability"
             self.note(f"not in the file, and {what}", core)
-        yield known or "<unk>"
+        yield form or "<unk>"
         yield from self._marks(text[last:])
 
     def _marks(self, text: str) -> Iterator[str]:
@@ -294,7 +294,7 @@ class NgramModel(WordModel):
             else:
                 self.note("punctuation that is not in the file, and left out", mark)
 
-    def _known(self, word: str) -> str:
+    def _vocabulary_form(self, word: str) -> str:
         """The word as the vocabulary has it: as it is, else in lower case; "" if it does not."""
         if word in self.numbers:
             return word
@@ -312,13 +312,14 @@ def _reason(error: Exception) -> str:
     )
     text = re.sub(r"^.*? threw \w+( because `.*?')?\. ?", "", text)
     if found := re.search(r"order (\d+) .* compiled to support up to (\d+)", text):
-        order, most = found.groups()
+        order, highest = found.groups()
         remedy = f"compile it again with MAX_ORDER={order} in the environment of pip"
-        return f"it has n-grams of {order} words, and kenlm was built for {most}: {remedy}"
+        return f"it has n-grams of {order} words, and kenlm was built for {highest}: {remedy}"
     return shortened(text.partition(". ")[0])
 
 
 def _new_state() -> Any:
+    """Returns an empty state of kenlm; the package is imported when it is needed."""
     import kenlm
 
     return kenlm.State()

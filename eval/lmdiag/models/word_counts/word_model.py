@@ -204,16 +204,16 @@ class WordModel(Model):
         parts: tuple[Any, ...] = tuple(encoded) if isinstance(encoded, Sentence) else ()
         if isinstance(encoded, Question):
             verbs = self._verbs.digest if encoded.number and self._verbs else ""
-            what = encoded.words, encoded.number, encoded.entropy, top
-            parts = self.memory(encoded.query.context), *what, verbs
+            options = encoded.words, encoded.number, encoded.entropy, top
+            parts = self.memory(encoded.query.context), *options, verbs
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     _verbs: VerbNumbers | None = field(default=None, init=False)
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
         numbers = [tuple(map(self.numbers.get, forms)) for forms in pairs]
-        found = [(a, b) for a, b in numbers if a is not None and b is not None and a != b]
-        forms = np.array([*dict.fromkeys(found)], dtype=np.int64).reshape(-1, 2).T
+        both_known = [(a, b) for a, b in numbers if a is not None and b is not None and a != b]
+        forms = np.array([*dict.fromkeys(both_known)], dtype=np.int64).reshape(-1, 2).T
         digest = hashlib.sha256(forms.tobytes()).hexdigest()
         self._verbs = VerbNumbers(forms, digest) if forms.size else None
         return forms.shape[1]
@@ -235,23 +235,24 @@ class WordModel(Model):
         ]
 
     def _after(self, context: str) -> Any:
-        """What the model remembers after a context."""
+        """Returns what the model remembers after a context."""
         state = self.start
         for word in context.split():
             state = self.read(word, state).state
         return state
 
     def _blank(self, question: Question, top: int) -> Answer:
+        """Returns the answer to a question about a blank."""
         state = self._after(self.memory(question.query.context))
         distribution = self.distribution(state)
-        first = distribution.top(top)
+        listed = distribution.top(top)
         agreement = None
         if question.number and self._verbs:
             agreement = distribution.agreement(self._verbs, question.number)
         return Answer(
             {word: self._score(word, state, distribution) for word in question.words},
-            tuple(self.words[number] for number in first),
-            tuple(distribution.of(first).tolist()),
+            tuple(self.words[number] for number in listed),
+            tuple(distribution.of(listed).tolist()),
             agreement,
             distribution.entropy if question.entropy else None,
         )
@@ -274,6 +275,7 @@ class WordModel(Model):
         return WordScore(nats, distribution.rank(nats, number), n_words)
 
     def _sentence(self, sentence: Sentence) -> SentenceAnswer:
+        """Returns the log-probability of each word of a sentence, and the entropies."""
         spans = []
         entropies: list[float | None] = []
         state = self.start

@@ -39,9 +39,11 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
     All panels have one scale.
     """
     titles = [*analysis.conditions]
-    marked = {column: f"condition {name}" for name, column in cell_columns(titles).items()}
-    cells, items = (table.rename(columns=marked) for table in (analysis.cells, analysis.items))
-    conditions = [*marked.values()]  # no other column has such a name
+    column_names = {column: f"condition {name}" for name, column in cell_columns(titles).items()}
+    cells, items = (
+        table.rename(columns=column_names) for table in (analysis.cells, analysis.items)
+    )
+    conditions = [*column_names.values()]  # no other column has such a name
     sides = conditions[:1]
     joined = conditions[1:2]
     is_path = analysis.region == "all"
@@ -53,7 +55,7 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
     keys = [column for column in ("suite", "model", *conditions) if column in items]
     items = items[items.groupby(keys, sort=False).cumcount() < _MOST_ITEMS]
     data = pd.concat([cells.rename(columns=OF_ANALYSIS), items], ignore_index=True)
-    drawn = {*sides, *joined, *(() if analysis.has_models else ("model",))}
+    drawn_columns = {*sides, *joined, *(() if analysis.has_models else ("model",))}
 
     def texts(columns: Sequence[str]) -> Any:
         return data[[*columns]].map(visible).agg(", ".join, axis=1) if columns else ""
@@ -63,7 +65,7 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
         colors = cell_colors(data[conditions])
     columns = {
         "level": texts(sides), "series": texts(joined),
-        "panel": texts([key for key in keys if key not in drawn]),
+        "panel": texts([key for key in keys if key not in drawn_columns]),
     }  # fmt: skip
     if not is_path:
         columns["item"] = data["item"].map(visible, na_action="ignore")
@@ -155,13 +157,13 @@ def regions(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     levels = [items.level(chart.by) for items in data.items]
     suites = pd.concat(levels).unique()
     for number, suite in enumerate(suites, start=1):
-        of_suite = [
+        suite_items = [
             items.of_items(level.index[level == suite])
             for items, level in zip(data.items, levels, strict=True)
         ]
         means = pd.DataFrame([
             row | {"panel": source.label}
-            for source, items in zip(data.figures.sources, of_suite, strict=True)
+            for source, items in zip(data.figures.sources, suite_items, strict=True)
             for row in _region_means(items)
         ])  # fmt: skip
         if means.empty:
@@ -181,8 +183,10 @@ def _region_means(items: RunItems) -> Iterator[dict[str, Any]]:
     The mean is over the items that have the region in all conditions that any item has it in. The
     conditions are in the order of the levels of a design, so that they have the same colours.
     """
-    formulas = {formula for held in items.outcomes["predictions"] for formula, _ in held}
-    named = {region.number for text in formulas for region in parse_formula(text).regions}
+    formulas = {
+        formula for predictions in items.outcomes["predictions"] for formula, _ in predictions
+    }
+    read_regions = {region.number for text in formulas for region in parse_formula(text).regions}
     parts = items.parts().set_index("row")[["name", "surprisal"]]
     bits = items.rows[["item", "condition"]].join(parts).dropna()
     for region, rows in bits.groupby("name", sort=False):
@@ -192,7 +196,7 @@ def _region_means(items: RunItems) -> Iterator[dict[str, Any]]:
         is_one = len(table.columns) == 1
         bounds = [stats.mean_interval(values[:, 0])] if is_one else within_item_intervals(values)
         # None: a formula reads the whole sentence
-        is_named = None in named or str(region).partition(" ")[0] in map(str, named)
+        is_named = None in read_regions or str(region).partition(" ")[0] in map(str, read_regions)
         for condition, (low, high) in zip(table, bounds, strict=True):
             yield {
                 "level": visible(str(region)), "series": visible(condition), "n": len(table),

@@ -121,18 +121,18 @@ def distinct(data: pd.DataFrame, column: str) -> list[Any]:
     return values
 
 
-def _line(n: int) -> str:
-    """A pattern for a line of up to n characters, which ends after a part of a name.
+def _line_pattern(n: int) -> str:
+    """Returns a pattern for a line of a label of up to n characters.
 
-    It ends within brackets only where nothing before them fits.
+    A line ends after a part of a name, and within brackets only where nothing before them fits.
     """
     after = r"(?![^\[(]*[\])])"
     return rf".{{1,{n - 1}}}([ _/-]{after}|$)|.{{1,{n - 1}}}[ _/-]|.{{{n}}}"
 
 
-def _lines(n: int) -> str:
-    """The lines of a label, as an expression of Vega."""
-    line = _line(n).replace("\\", "\\\\")  # of a text of Vega
+def _lines_expression(n: int) -> str:
+    """Returns the lines of a label as an expression in the language of Vega."""
+    line = _line_pattern(n).replace("\\", "\\\\")  # of a text of Vega
     return f"split(trim(replace(datum.label, regexp('{line}', 'g'), '$&\\n')), '\\n')"
 
 
@@ -144,13 +144,19 @@ def ends(values: pd.Series[float]) -> list[float]:
 
 
 def _with_room(data: pd.DataFrame, own: str = "") -> pd.DataFrame:
-    """The rows, with the ends of a scale as `from` and `to` where all its values are equal."""
+    """Returns the rows with the ends of a scale, `from` and `to`, where all its values are equal.
+
+    Such a scale would have no length.
+
+    Args:
+        own: "y" if each panel has a scale of its own.
+    """
     values = data.reindex(columns=[*_VALUES]).astype(float)
     parts = []
     for _, rows in values.groupby(data["panel"] if own == "y" else [""] * len(data), sort=False):
-        known = rows.stack()
-        if known.nunique() == 1:
-            low, high = ends(known)
+        panel_values = rows.stack()
+        if panel_values.nunique() == 1:
+            low, high = ends(panel_values)
             parts.append(pd.DataFrame({"from": low, "to": high}, rows.index))
     return data.join(pd.concat(parts)) if parts else data
 
@@ -183,7 +189,7 @@ def numeric(
 
 def labels(data: pd.DataFrame, column: str, **axis: Any) -> Spec:
     """Returns the channel y of a column of labels, which have several lines where they are long."""
-    axis = {"labelExpr": _lines(_LABEL), **axis}
+    axis = {"labelExpr": _lines_expression(_LABEL), **axis}
     return field(column, "names", sort=distinct(data, column), title=None, axis=axis)
 
 
@@ -228,10 +234,14 @@ def series(
     }  # fmt: skip
 
 
-def _numbered(
+def _series_arguments(
     data: pd.DataFrame, looks: Mapping[str, int], colors: Sequence[str]
 ) -> dict[str, Any]:
-    """The arguments of `series` for series with numbers: their names, colours and marks."""
+    """Returns the arguments of `series`: names with their colours and marks.
+
+    Args:
+        looks: name of a series -> number of its colour and mark; {} for the order of the rows.
+    """
     numbers = looks or {name: i for i, name in enumerate(distinct(data, "series"))}
     shades = [
         MUTED if i == OTHERS or name.startswith(NO_CONTEXT) else colors[i % len(colors)]
@@ -336,7 +346,7 @@ def dot_plot(
     n_letters_beside = min(_LABEL, max(map(len, data["label"]), default=0))
     channels = series(
         "series", has_legend=has_legend, n_letters_beside=n_letters_beside,
-        **_numbered(data, looks, colors),
+        **_series_arguments(data, looks, colors),
     )  # fmt: skip
     y = labels(data, "label") | {"scale": {"type": "band", "paddingInner": 0.2}}
     # beside long labels there is little room, and the numbers of the axis would touch
@@ -359,7 +369,7 @@ def dot_plot(
         sizes["size"] = field("shuffles", "numbers", legend=None, scale=scale_of_sizes)
     across = {"y": y | {"bandPosition": 0}, "y2": {"field": "label", "bandPosition": 1}}
     layers += points(data, "x", place | channels, form, across, **sizes)
-    n_lines = max(len(re.findall(_line(_LABEL), label)) for label in data["label"])
+    n_lines = max(len(re.findall(_line_pattern(_LABEL), label)) for label in data["label"])
     height = max(16 * n_beside + 5, 13 * n_lines + 8) * data["label"].nunique()
     return layered(data, *layers, height=height)
 
@@ -401,8 +411,8 @@ def line_plot(
     data = data if "domain" in scale or form == "%" else _with_room(data, own)
     are_panels = "panel" in data and data["panel"].nunique() > 1
     names = distinct(data, "series")
-    named = _numbered(data, looks, colors)
-    channels = series("series", title=legend or None, has_legend=has_legend, **named)
+    series_arguments = _series_arguments(data, looks, colors)
+    channels = series("series", title=legend or None, has_legend=has_legend, **series_arguments)
     lines = textwrap.wrap(title, _TITLE) if title and are_panels else title
     y = numeric(form=form, title=lines, **scale)
     place = {"x": x, "y": y, "color": channels["color"]}
@@ -435,7 +445,7 @@ def line_plot(
     chart = layered(data, *marks, *layers, height=heights[are_panels])
     if not are_panels:
         return chart
-    header = {"labelExpr": _lines(_HEADER * 2 // min(columns, 2))}
+    header = {"labelExpr": _lines_expression(_HEADER * 2 // min(columns, 2))}
     beside = 45 * (columns if own == "y" else 1) + 14 * columns  # labels of axes, and gaps
     panels = {
         "data": chart.pop("data"),
@@ -469,9 +479,9 @@ def curves(data: pd.DataFrame, x: Spec, *, at: str, form: str = "", **options: A
     ends = data.dropna(subset="value").sort_values(at).drop_duplicates("series", keep="last")
     values = data.reindex(columns=[*_VALUES]).astype(float).stack()
     low, high = (0.0, 1.0) if form == "%" else (float(values.min()), float(values.max()))
-    heights = _spread(ends["value"], low, high)
+    heights = _moved_apart(ends["value"], low, high)
     ends = ends.assign(height=heights, name=ends["series"].map(_shortened))
-    numbers = _numbered(data, {}, options.get("colors", COLORS))
+    numbers = _series_arguments(data, {}, options.get("colors", COLORS))
     color = series("series", has_legend=False, names=numbers["names"], color=numbers["color"])
     encoding = {"x": x, "y": field("height", "numbers"), "text": field("name", "names"), **color}
     names = {
@@ -482,11 +492,15 @@ def curves(data: pd.DataFrame, x: Spec, *, at: str, form: str = "", **options: A
 
 
 def _shortened(name: str) -> str:
+    """Returns the name at the end of a line, cut off where it is too long."""
     return name if len(name) <= _END_LABEL else f"{name[: _END_LABEL - 1]}…"
 
 
-def _spread(values: pd.Series[float], low: float, high: float) -> pd.Series[float]:
-    """Values that are moved apart by a gap, within the ends of a scale while there is room."""
+def _moved_apart(values: pd.Series[float], low: float, high: float) -> pd.Series[float]:
+    """Returns heights for names at the ends of lines, so that they do not cover each other.
+
+    They are the values, moved apart by a gap, and within `low` and `high` while there is room.
+    """
     ordered = values.sort_values()
     gap = _END_GAP * (high - low)
     heights = ordered.to_list()

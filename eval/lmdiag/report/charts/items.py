@@ -61,18 +61,18 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     protocol = data.runs[0].results.protocol
     asks = "choice" if protocol.elicitation == "choice" else data.diagnostic.asks
     texts = _PAIR_TEXTS[asks]
-    bits = asks == "sentence"
-    far = f"good by > {protocol.threshold:g}" if asks == "word" else ""
-    tables = [_pairs(items, chart, far) for items in data.items]
+    is_bits = asks == "sentence"
+    far_verdict = f"good by > {protocol.threshold:g}" if asks == "word" else ""
+    tables = [_pairs(items, chart, far_verdict) for items in data.items]
     values = pd.concat([table[side] for table in tables for side in ("good", "bad")])
     axes = {
-        channel: axis_of(side, texts.axis.format(side), values, bits)
+        channel: axis_of(side, texts.axis.format(side), values, is_bits)
         for channel, side in (("x", "bad"), ("y", "good"))
     }
     ends = axes["x"]["scale"]["domain"]
     lines = [_line(ends, ends, axes)]
     reading = texts.reading
-    if far:
+    if far_verdict:
         curve = np.geomspace(*ends)
         curve = curve[curve + protocol.threshold <= 1]
         lines.append(_line(curve, curve + protocol.threshold, axes, strokeDash=DASHED))
@@ -83,20 +83,22 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     for i, table in enumerate(tables):
         good, bad = data.colors(i)[:2]
         if len(table) > MAX_LISTED:
-            drawn = _density_chart(table, axes, good, lines[0])
+            drawn_chart = _density_chart(table, axes, good, lines[0])
             caption = f"{title}, {len(table):,} contrasts; the darker, the more. {texts.reading}."
-            yield data.of_run(i, Plot("density", name, caption, drawn))
+            yield data.of_run(i, Plot("density", name, caption, drawn_chart))
         elif len(table):
             looks = {"good": (good, good, "circle"), "bad": (bad, "transparent", "triangle-down")}
-            if far:
-                looks = {far: looks["good"]} | looks | {"good": (good, "transparent", "circle")}
+            if far_verdict:
+                looks = (
+                    {far_verdict: looks["good"]} | looks | {"good": (good, "transparent", "circle")}
+                )
             tooltips = tooltip(table, _PAIR_COLUMNS, **names)
-            drawn = _marks(table, "verdict", looks, *lines, **axes, tooltip=tooltips)
+            drawn_chart = _marks(table, "verdict", looks, *lines, **axes, tooltip=tooltips)
             caption = f"{title}, one mark per contrast. {reading}."
-            yield data.of_run(i, Plot(chart.kind, name, caption, drawn))
+            yield data.of_run(i, Plot(chart.kind, name, caption, drawn_chart))
 
 
-def _pairs(items: RunItems, chart: Chart, far: str) -> pd.DataFrame:
+def _pairs(items: RunItems, chart: Chart, far_verdict: str) -> pd.DataFrame:
     """The contrasts of a run in the levels of a chart; each with the most probable bad row."""
     levels = items.level(chart.by)
     is_drawn = [any(fnmatchcase(level, x) for x in chart.levels or "*") for level in levels]
@@ -105,8 +107,8 @@ def _pairs(items: RunItems, chart: Chart, far: str) -> pd.DataFrame:
     bad = items.rows.loc[pairs["bad_row"].astype(int)].set_axis(pairs.index)
     value = "surprisal" if items.asks == "sentence" else "probability"
     verdicts = pairs["prefers_good"].map({1.0: "good", 0.0: "bad"})
-    if far:
-        verdicts = verdicts.mask(pairs["by_threshold"].eq(1), far)
+    if far_verdict:
+        verdicts = verdicts.mask(pairs["by_threshold"].eq(1), far_verdict)
     texts = {"item": good["item"], "context": good["sentence"]}
     if items.stimuli.asks_words:
         texts |= {"good word": good["target"], "bad word": bad["target"]}
@@ -115,16 +117,16 @@ def _pairs(items: RunItems, chart: Chart, far: str) -> pd.DataFrame:
     values = {"good": good[value], "bad": bad[value]}
     if items.asks != "sentence":
         values |= {"rank of good": good["rank"], "rank of bad": bad["rank"]}
-    shown = {name: column.map(visible) for name, column in texts.items()}
-    return pd.DataFrame({**shown, **values, "verdict": verdicts})
+    text_columns = {name: column.map(visible) for name, column in texts.items()}
+    return pd.DataFrame({**text_columns, **values, "verdict": verdicts})
 
 
-def axis_of(column: str, title: str, values: pd.Series[float], bits: bool) -> Spec:
+def axis_of(column: str, title: str, values: pd.Series[float], is_bits: bool) -> Spec:
     """Returns a channel of surprisals, or of probabilities on a logarithmic scale."""
     low = math.floor(math.log10(max(FLOOR, values[values > 0].min() if values.any() else 0.1)))
     low = min(low, -2)  # three ticks at least
     scale: dict[str, Any] = {"type": "log", "domain": [10.0**low, 1.0], "clamp": True}
-    if bits:
+    if is_bits:
         scale = {"domain": drawing.ends(values), "nice": True, "zero": False}
         return drawing.numeric(column, title=title, **scale)
     label = "format(datum.value, datum.value < 0.001 ? '~e' : '~g')"

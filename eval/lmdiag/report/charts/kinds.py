@@ -64,14 +64,18 @@ def figure_plots(
 
 def plots(data: TaskRuns) -> list[Plot]:
     """Returns the charts that a diagnostic declares and that its runs have data for."""
-    found = [plot for chart in data.diagnostic.charts for plot in PLOTS_OF[chart.kind](data, chart)]
-    found += _extended_sets(data)
-    return [plot._replace(name=f"{name_part(data.task)}-{plot.name}") for plot in found]
+    declared = [
+        plot for chart in data.diagnostic.charts for plot in PLOTS_OF[chart.kind](data, chart)
+    ]
+    declared += _extended_sets(data)
+    return [plot._replace(name=f"{name_part(data.task)}-{plot.name}") for plot in declared]
 
 
 def measures_plot(model: str, results: Results) -> Plot:
     """Returns a chart of the figures of one model that are in percent, without cut-offs."""
-    task, setting = next((task, setting) for task, of in results.tasks.items() for setting in of)
+    task, setting = next(
+        (task, setting) for task, settings in results.tasks.items() for setting in settings
+    )
     table = _proportions(TaskRuns(task, (), ReportFigures.of([results]), ()).table(settings=()))
     table = table[table["setting"] == setting].assign(series=visible(model))
     if table.empty:
@@ -114,9 +118,9 @@ def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         name += f"-{name_part(chart.measures[0])}"
     groups = table["level"].map(_groups(data, chart.by, distinct(table, "level")))
     for group, rows in table.groupby(groups, sort=False):
-        about = f"{title}: {group}" if group else title
-        part = f"{name}-{name_part(str(group))}".strip("-")
-        for plot in figure_plots(chart.kind, part, about, rows, looks=data.looks):
+        caption = f"{title}: {group}" if group else title
+        file_name = f"{name}-{name_part(str(group))}".strip("-")
+        for plot in figure_plots(chart.kind, file_name, caption, rows, looks=data.looks):
             yield plot._replace(is_further=bool(group))
 
 
@@ -150,14 +154,14 @@ def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
 def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """The measures in each shuffle, with mean and standard deviation, a chart per run."""
     for i, run in enumerate(data.runs):
-        times = Counter(setting for setting, _ in run.predictions.get(data.task, {}))
-        asked = [x for x in data.diagnostic.perturbations if x.shuffled and x.name in times]
-        if not asked:
+        n_shuffles = Counter(setting for setting, _ in run.predictions.get(data.task, {}))
+        shuffled = [x for x in data.diagnostic.perturbations if x.shuffled and x.name in n_shuffles]
+        if not shuffled:
             continue
-        table = pd.concat([_rows_of_shuffles(data, chart, i, setting) for setting in asked])
-        title = f"{chart.title}, {times[asked[-1].name]} times"
-        made = figure_plots(chart.kind, "shuffles", title, table, colors=data.colors(i))
-        yield from (data.of_run(i, plot) for plot in made)
+        table = pd.concat([_rows_of_shuffles(data, chart, i, setting) for setting in shuffled])
+        title = f"{chart.title}, {n_shuffles[shuffled[-1].name]} times"
+        charts = figure_plots(chart.kind, "shuffles", title, table, colors=data.colors(i))
+        yield from (data.of_run(i, plot) for plot in charts)
 
 
 def _rows_of_shuffles(data: TaskRuns, chart: Chart, i: int, setting: Perturbation) -> pd.DataFrame:
@@ -196,15 +200,17 @@ def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     lowest = min(0.48, table[["value", "low"]].min().min())
     title = "probability mass kept: top | bottom of the distribution"
     sizes: dict[str, Any] = {"columns": 1, "heights": (190, 190), "looks": data.looks}
-    made = _cutoff_chart(table, title, **sizes, domain=[lowest, 1])
+    curves = _cutoff_chart(table, title, **sizes, domain=[lowest, 1])
     caption = "MW and EW of the verbs in the top of the distribution, then of those in its bottom."
-    yield Plot(chart.kind, "cutoffs-mw-ew", caption + meanings(table), made)
-    by = data.table(names, by=chart.by, levels=chart.levels)
-    if len(by) and is_alone:
-        by = by.assign(panel=by["label"], series=by["score"].str.upper())
-        made = _cutoff_chart(by, None, is_small=True, heights=(80, 80), domain=[0, 1])
+    yield Plot(chart.kind, "cutoffs-mw-ew", caption + meanings(table), curves)
+    level_table = data.table(names, by=chart.by, levels=chart.levels)
+    if len(level_table) and is_alone:
+        level_table = level_table.assign(
+            panel=level_table["label"], series=level_table["score"].str.upper()
+        )
+        curves = _cutoff_chart(level_table, None, is_small=True, heights=(80, 80), domain=[0, 1])
         caption = f"MW and EW by cut-off in each {chart.by}; left of the line top, right bottom."
-        yield Plot(chart.kind, f"cutoffs-{name_part(chart.by)}s", caption, made)
+        yield Plot(chart.kind, f"cutoffs-{name_part(chart.by)}s", caption, curves)
 
 
 def _cutoff_chart(table: pd.DataFrame, title: str | None, **options: Any) -> Spec:

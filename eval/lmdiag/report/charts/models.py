@@ -93,8 +93,8 @@ def ranked_plots(figures: ReportFigures) -> list[Plot]:
         data = ordered.drop(columns="panel").assign(series="")
         name = f"{name_part(task)}-models-{name_part(figure)}"
         is_shown = (task, title, figure, form) in order[:_MOST_RANKED]
-        made = figure_plots("models", name, f"{title}: {figure}", data, form)
-        plots += [plot._replace(is_repeated=not is_shown) for plot in made]
+        charts = figure_plots("models", name, f"{title}: {figure}", data, form)
+        plots += [plot._replace(is_repeated=not is_shown) for plot in charts]
     return plots
 
 
@@ -109,22 +109,22 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
     """
     runs = {source.label: source.results for source in figures.sources}
     axis = _axis([*runs.values()])
-    places = dict[str, int]()
+    positions = dict[str, int]()
     families = dict[str, str]()
     for label, run in runs.items():
-        place = {
+        position = {
             "steps": run.model.training_step,
             "layers": run.layer,
             "sizes": run.model.n_parameters or None,
         }[axis]
-        if place is not None:
-            places[label] = place
+        if position is not None:
+            positions[label] = position
         families[label] = {
             "steps": trained_model(run.model.id, run.model.revision),
             "layers": model_label(run.model),
             "sizes": family(run.model.name or run.model.id),
         }[axis]
-    if len({*places.values()}) < 2 or len(places) < (3 if axis == "sizes" else 2):
+    if len({*positions.values()}) < 2 or len(positions) < (3 if axis == "sizes" else 2):
         return []
     counts = Counter(families.values()).most_common(len(COLORS) - 1)
     names = {name: visible(name) for name, n in counts if n > 1}
@@ -134,25 +134,29 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
         return []  # points that no line joins: the headline table has the same figures
     data = _figures(figures)
     data["series"] = data["model"].map(families).map(names).fillna(_OTHERS)
-    data["at"] = data["model"].map(places)
+    data["at"] = data["model"].map(positions)
     plots = []
     data["is_further"] = False
     if axis == "layers" and data["chance"].notna().any():
         has_chance = data["chance"].notna().groupby([data["task"], data["address"]])
         data["is_further"] = ~has_chance.transform("any")
     keys = ["task", "title", "form", "is_further"]
-    for of_plot, rows in data.dropna(subset="at").groupby(keys, sort=False):
-        task, title, form, is_further = of_plot
-        what = "figures"
+    for plot_key, rows in data.dropna(subset="at").groupby(keys, sort=False):
+        task, title, form, is_further = plot_key
+        figure_names = "figures"
         if rows["series"].nunique() == 1:  # a line per figure, in one panel
             rows = rows.assign(series=rows["panel"]).drop(columns=["panel", "human"])
-            if shared := _shared_beginning(distinct(rows, "series")):
-                what = shared.removesuffix(", ")
-                rows["series"] = rows["series"].str.removeprefix(shared)
-        caption = f"{title}: {what} by {_WHAT[axis]}.{meanings(rows)}"
+            if prefix := _shared_beginning(distinct(rows, "series")):
+                figure_names = prefix.removesuffix(", ")
+                rows["series"] = rows["series"].str.removeprefix(prefix)
+        caption = f"{title}: {figure_names} by {_WHAT[axis]}.{meanings(rows)}"
         if names and axis == "sizes":
             caption += " Lines join the models of a family."
-        name = f"{name_part(task)}-{axis}{'' if form else '-other'}{'-further' * is_further}"
+        name = f"{name_part(task)}-{axis}"
+        if not form:  # of figures that are not in percent
+            name += "-other"
+        if is_further:
+            name += "-further"
         chart = _trend_chart(drawn(rows), axis, form)
         plots.append(Plot(axis, name, caption, chart, is_further, heading=title))
     return sorted(plots, key=lambda plot: plot.is_further)
@@ -188,7 +192,9 @@ def condition_trends(
     unit = UNITS.get(analysis.response)
     levels = analysis.cells[[*cell_columns([*analysis.conditions]).values()]]
     colors = cell_colors(levels)
-    others = COLORS[len({*colors}) % len(COLORS) :]  # an effect has the colour of no condition
+    effect_colors = COLORS[
+        len({*colors}) % len(COLORS) :
+    ]  # an effect has the colour of no condition
     names = [", ".join(filter(None, row)) for row in levels.itertuples(index=False, name=None)]
     cells = analysis.cells.assign(series=names)
     effects = analysis.effects.assign(zero=0.0)
@@ -198,22 +204,29 @@ def condition_trends(
     intervals = " Lines are 95% intervals over items, the line across marks an effect of zero."
     within = " Lines are 95% intervals within items."
     drawn = [
-        ("effects", effects, f"effects on {response}{levels_of}", "difference", intervals, others),
+        (
+            "effects",
+            effects,
+            f"effects on {response}{levels_of}",
+            "difference",
+            intervals,
+            effect_colors,
+        ),
         ("means", cells, f"mean {response} by condition", response, within, colors),
     ]
     plots = []
-    for kind, table, what, title, meaning, shades in drawn:
+    for kind, table, subject, title, meaning, shades in drawn:
         table = table.assign(at=table["model"].map(places), series=table["series"].map(visible))
         table = table.rename(columns=OF_ANALYSIS)
         suites = table.groupby("suite", sort=False) if "suite" in table else [("", table)]
         for number, (suite, rows) in enumerate(suites, start=1):
             columns = ["at", "series", "value", "low", "high", "n", *{"zero"}.intersection(rows)]
-            caption = visible(f"{suite}: {what}" if suite else what)
+            caption = visible(f"{suite}: {subject}" if suite else subject)
             caption += f" by {_WHAT[axis]}.{meaning}"
             title_of_axis = ", ".join(filter(None, (title, unit)))
             chart = _curves(rows[columns], axis, title=title_of_axis, colors=shades)
-            of_suite = f"-{number}" if suite else ""
-            file = f"{name}-{kind}-{axis}{of_suite}"
+            suffix = f"-{number}" if suite else ""
+            file = f"{name}-{kind}-{axis}{suffix}"
             plots.append(Plot("conditions", file, caption[:1].upper() + caption[1:], chart))
     return plots
 
@@ -227,11 +240,11 @@ def _axis(runs: Sequence[Results]) -> Axis:
 
 def _curves(data: pd.DataFrame, axis: Axis, **options: Any) -> Spec:
     """A line per series over `at`, in one panel."""
-    x = _ruler(data, axis)
+    x = _axis_channel(data, axis)
     return curves(data.sort_values("at", kind="stable"), x, at="at", **options)
 
 
-def _ruler(data: pd.DataFrame, axis: Axis) -> Spec:
+def _axis_channel(data: pd.DataFrame, axis: Axis) -> Spec:
     """The channel of training step, layer or number of parameters (`at`)."""
     places = sorted(distinct(data, "at"))
     if axis == "layers":
@@ -257,5 +270,5 @@ def _trend_chart(data: pd.DataFrame, axis: Axis, form: str) -> Spec:
     looks = {name: number for number, name in enumerate(families)}
     if len(families) < data["series"].nunique():
         looks[_OTHERS] = OTHERS
-    x = _ruler(data, axis)
+    x = _axis_channel(data, axis)
     return line_plot(data, x, form=form, joined=families, looks=looks, own="" if form else "y")

@@ -150,6 +150,8 @@ def _with_links_from(output: Output, folder: Path) -> Output:
 
 
 def _with_links_of_table(table: Grid, folder: Path) -> Grid:
+    """Returns the table with links of cells that are relative to the folder of the page."""
+
     def linked(cell: CellText) -> CellText:
         path = os.path.relpath(real_path(Path(cell.link)), folder)
         return cell._replace(link=Path(path).as_posix()) if cell.link else cell

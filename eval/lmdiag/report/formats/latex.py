@@ -52,6 +52,7 @@ _COMMANDS = str.maketrans({
 
 
 def _escaped(text: str) -> str:
+    """Returns a text with the characters that LaTeX takes for commands replaced."""
     return text.translate(_COMMANDS)
 
 
@@ -164,22 +165,22 @@ def _layout(grid: Grid, width: float) -> tuple[Sequence[Grid], float]:
     widths = [width, max(width, _PAGE)] if width <= _COLUMN else [width]
     for room in widths:
         points = room * _POINTS
-        parts = _fitting(grid, points)
-        if len(parts) == 1 and _SMALLEST * _needed(parts[0]) <= points + _ROUNDING:
+        parts = _parts_that_fit(grid, points)
+        if len(parts) == 1 and _SMALLEST * _points_needed(parts[0]) <= points + _ROUNDING:
             return parts, room
     if len(grid.headings) <= _MOST_COLUMNS:
         return [grid._replace(is_beside=False, room=_least_label(grid, points))], room
     return parts, room
 
 
-def _fitting(grid: Grid, points: float) -> Sequence[Grid]:
+def _parts_that_fit(grid: Grid, points: float) -> Sequence[Grid]:
     """The table, scaled if need be; or parts of its columns that each fit."""
     least = _least_label(grid, points)
     for size in (1.0, _SMALLEST):
-        parts = fitted(grid, points / size, _needed, least)
-        if len(parts) == 1 and _needed(parts[0]) <= points / size + _ROUNDING:
+        parts = fitted(grid, points / size, _points_needed, least)
+        if len(parts) == 1 and _points_needed(parts[0]) <= points / size + _ROUNDING:
             return parts
-    return fitted(grid, points, _needed, least)
+    return fitted(grid, points, _points_needed, least)
 
 
 def _least_label(grid: Grid, points: float) -> float:
@@ -220,7 +221,7 @@ def _width(grid: Grid, i: int) -> float:
     return max(texts) + _GAP
 
 
-def _needed(grid: Grid) -> float:
+def _points_needed(grid: Grid) -> float:
     """The points that a table needs."""
     widths = [_points(grid.label_headings[0]), *map(_label_width, grid.rows)]
     labels = max(widths) if grid.room is None else grid.room
@@ -236,10 +237,10 @@ def _divided(grid: Grid) -> Iterator[Grid]:
     """Parts of a long table, which end before a heading where there is one."""
     rows = grid.rows
     headings = [len(_heading_lines(grid, i)) for i in range(len(grid.headings))]
-    most = _MOST_LINES - max(0, max(headings, default=0) - _USUAL_HEADING)
+    most_lines = _MOST_LINES - max(0, max(headings, default=0) - _USUAL_HEADING)
     while rows:
         heights = [*accumulate(_height(grid, row) for row in rows)]
-        end = max(1, sum(height <= most for height in heights))
+        end = max(1, sum(height <= most_lines for height in heights))
         starts = [i for i in range(end // 2, end + 1) if i < len(rows) and not rows[i].depth]
         end = starts[-1] if end < len(rows) and starts else end
         yield grid._replace(rows=rows[:end])

@@ -60,7 +60,7 @@ def _with_smaller_tables(section: Section, console: Console) -> Section:
 
 def _is_whole(grid: Grid, console: Console) -> bool:
     """Whether a table fits undivided, with its intervals beside the figures."""
-    parts = _fitted(grid, console)
+    parts = _parts_that_fit(grid, console)
     return len(parts) == 1 and parts[0].is_beside
 
 
@@ -71,13 +71,13 @@ def _smaller(grid: Grid, console: Console) -> tuple[Grid, list[str]]:
     """
     lines = []
     names = [heading.label for heading in grid.headings]
-    kept = [i for i, name in enumerate(names) if not name.endswith(PUBLISHED)]
-    if len(kept) < len(names):
+    columns = [i for i, name in enumerate(names) if not name.endswith(PUBLISHED)]
+    if len(columns) < len(names):
         lines.append(f"{PUBLISHED} figures of other models: in a wider terminal, and on the page")
-    smaller = grid.of_columns(kept)
+    smaller = grid.of_columns(columns)
     if _is_whole(smaller, console) or not smaller.is_percent:
         return smaller, lines
-    smaller = grid.of_columns([i for i in kept if names[i] != "chance"])
+    smaller = grid.of_columns([i for i in columns if names[i] != "chance"])
     rows = []
     for row in smaller.rows:
         cells = (cell._replace(interval=numbers.whole_bounds(cell.figure)) for cell in row.cells)
@@ -130,6 +130,11 @@ def print_output(
 def _print_lines(
     lines: Iterable[str], console: Console, style: str = "dim", *, wrap: bool = False
 ) -> None:
+    """Prints lines of text.
+
+    Args:
+        wrap: whether rich wraps them at blanks; a terminal wraps others itself, anywhere.
+    """
     for line in lines:  # a terminal wraps them itself, a recorded page of a notebook does not
         text = Text(visible(line), style=style)
         console.print(text, soft_wrap=not (wrap or console.record))
@@ -151,15 +156,15 @@ def print_section(section: Section, console: Console) -> None:
         if grid.title or grid.unit:
             source = f"  {grid.source}" if grid.source else ""
             console.print(Text(visible(f"{grid.title}{grid.unit}")).append(source, style="dim"))
-        for part in _fitted(grid._replace(rows=grid.rows[:_MOST_ROWS]), console):
-            console.print(_drawn(part))
-        new = [line[0] for line in signs([grid]) if line[0] in meanings]
-        told = [meanings.pop(sign) for sign in new]
+        for part in _parts_that_fit(grid._replace(rows=grid.rows[:_MOST_ROWS]), console):
+            console.print(_rich_table(part))
+        new_signs = [line[0] for line in signs([grid]) if line[0] in meanings]
+        sign_lines = [meanings.pop(sign) for sign in new_signs]
         if grid is section.tables[-1]:
-            lines = [*told, *lines]
-        elif told:
+            lines = [*sign_lines, *lines]
+        elif sign_lines:
             console.print()
-            _print_lines(told, console)
+            _print_lines(sign_lines, console)
         if len(grid.rows) > _MOST_ROWS:
             title = f"{grid.title}: " if grid.title else ""
             lines.append(
@@ -170,17 +175,17 @@ def print_section(section: Section, console: Console) -> None:
         _print_lines(lines, console)
 
 
-def _fitted(grid: Grid, console: Console) -> list[Grid]:
+def _parts_that_fit(grid: Grid, console: Console) -> list[Grid]:
     """The table if it fits, or parts of its columns that each fit."""
     unlimited = console.options.update(max_width=_UNLIMITED)
 
     def needed(part: Grid) -> float:
-        return console.measure(_drawn(part), options=unlimited).maximum
+        return console.measure(_rich_table(part), options=unlimited).maximum
 
     return fitted(grid, console.width, needed, _NARROW, wraps_first=True)
 
 
-def _drawn(grid: Grid) -> Table:
+def _rich_table(grid: Grid) -> Table:
     """The table for rich."""
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim",
@@ -218,7 +223,11 @@ def _column(grid: Grid, i: int) -> list[Text]:
     texts = []
     for row in grid.rows:
         value, interval, *_ = row.cells[i]
-        style = "dim" if row.is_published else "bold" if grid.headings[i].is_figure else ""
+        style = ""
+        if row.is_published:
+            style = "dim"
+        elif grid.headings[i].is_figure:
+            style = "bold"
         if has_signs and value and not value.endswith(signs) and not row.is_published:
             value += " "
         if interval:

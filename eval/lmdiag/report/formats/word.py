@@ -31,7 +31,7 @@ _BETWEEN_FACTORS = re.compile(r"(?<=\]:)")
 _BREAK = "\u200b"
 """Matches where a line may end in the name of an interaction; the character that says so."""
 
-_LEAST = 24
+_LEAST_LABEL = 24
 _PADDING = 3
 """Characters of a label that wraps, at least, and characters of the margins of a cell."""
 
@@ -85,8 +85,8 @@ def _set_styles(document: Document) -> None:
     style.font.size = Pt(8)
     style.paragraph_format.space_after = Pt(0)
     for name in ("Title", "Heading 1", "Caption"):
-        of_heading: Any = document.styles[name]
-        of_heading.font.color.rgb = RGBColor(0, 0, 0)
+        heading_style: Any = document.styles[name]
+        heading_style.font.color.rgb = RGBColor(0, 0, 0)
     caption: Any = document.styles["Caption"]
     caption.font.bold = False
     title: Any = document.styles["Title"]
@@ -101,9 +101,9 @@ def _add_section(
 
     plots = [plot for plot in section.plots if not plot.is_repeated and not plot.is_further]
     notes = [output.note(section, grid) for grid in section.grids]
-    said = {line.lower() for note in notes for line in note}
+    note_lines = {line.lower() for note in notes for line in note}
     lines = [*section.remarks, *section.signatures]
-    lines = [line for line in lines if line.rstrip(".").lower() not in said]
+    lines = [line for line in lines if line.rstrip(".").lower() not in note_lines]
     if section.title and (section.grids or plots or lines):
         document.add_heading(visible(section.title), 1)
     for plot in plots:
@@ -115,7 +115,7 @@ def _add_section(
         parts = _parts(grouped(grid))
         title = f"Table {next(number)}"
         for i, part in enumerate(parts):
-            _add_title(document, title + " (continued)" * (i > 0), grid.caption)
+            _add_title(document, f"{title} (continued)" if i else title, grid.caption)
             below = note if i == len(parts) - 1 else []
             _add_table(document, part, has_note=bool(below))
             _add_note(document, below)
@@ -125,9 +125,9 @@ def _add_section(
 
 def _parts(grid: Grid) -> list[Grid]:
     """The table, or, with many columns, parts that each fit between the margins."""
-    parts = fitted(grid, _CHARACTERS, _needed, _LEAST)
+    parts = fitted(grid, _CHARACTERS, _width_needed, _LEAST_LABEL)
     if len(parts) > 1 and len(grid.headings) <= _MOST_COLUMNS:
-        return [grid._replace(is_beside=False, room=_LEAST)]
+        return [grid._replace(is_beside=False, room=_LEAST_LABEL)]
     return parts
 
 
@@ -175,7 +175,7 @@ def _column_widths(grid: Grid) -> list[int]:
     return [width + _PADDING for width in widths]
 
 
-def _needed(grid: Grid) -> float:
+def _width_needed(grid: Grid) -> float:
     """The characters that a line of a table needs."""
     return float(sum(_column_widths(grid)))
 
@@ -207,15 +207,15 @@ def _add_table(document: Document, grid: Grid, *, has_note: bool) -> None:
         cell.vertical_alignment = WD_ALIGN_VERTICAL.BOTTOM
     table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
     n_lines = 0
-    for row, made in zip(grid.rows, [*table.rows][1:], strict=True):
-        made._tr.get_or_add_trPr().append(OxmlElement("w:cantSplit"))
-        first, *others = row.labels
+    for row, word_row in zip(grid.rows, [*table.rows][1:], strict=True):
+        word_row._tr.get_or_add_trPr().append(OxmlElement("w:cantSplit"))
+        first_label, *others = row.labels
         cells = ["\n".join(_lines(grid, cell)) for cell in row.cells]
-        texts = [first, *others, *cells]
-        _fill(made, texts, **of_table)
-        of_label = made.cells[0].paragraphs[0].paragraph_format
-        of_label.left_indent = Pt(8 * (row.depth + 1))
-        of_label.first_line_indent = Pt(-8)
+        texts = [first_label, *others, *cells]
+        _fill(word_row, texts, **of_table)
+        label_format = word_row.cells[0].paragraphs[0].paragraph_format
+        label_format.left_indent = Pt(8 * (row.depth + 1))
+        label_format.first_line_indent = Pt(-8)
         n_lines += max(text.count("\n") + 1 for text in texts)
     rows = [*table.rows]
     _rule(rows[0], "top", 8)
