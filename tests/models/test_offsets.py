@@ -1,8 +1,10 @@
 """Tokenizers whose files tell the wrong characters of tokens are repaired or refused."""
 
+import unicodedata
+
 import pytest
 from tokenizer_files import byte_level
-from tokenizers import pre_tokenizers, processors
+from tokenizers import normalizers, pre_tokenizers, processors
 
 from lmdiag.models.loading import tokenizer_file
 from lmdiag.models.loading.tokenizer_file import check_offsets
@@ -46,6 +48,17 @@ def test_punctuation_keeps_its_token():
     assert check_offsets("toy", tokenizer) is None
     spelled = Spelling(tokenizer).spell("I (a.")
     assert (spelled.spans[-3], spelled.uncovered) == ((3, 4), [])
+
+
+def test_letters_that_a_normalizer_composes_are_covered():
+    """Its tokens have the place of the first letter alone (Korean, as macOS names files)."""
+    tokenizer = byte_level("Ġ I")
+    tokenizer.backend_tokenizer.normalizer = normalizers.NFC()
+    composed = "한국어 é."
+    spelling = Spelling(tokenizer)
+    spelled = spelling.spell(unicodedata.normalize("NFD", composed))
+    assert spelled.ids == spelling.spell(composed).ids
+    assert spelled.uncovered == []
 
 
 def test_tokens_without_characters_are_refused(monkeypatch):

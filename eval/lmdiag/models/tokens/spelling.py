@@ -251,5 +251,10 @@ def split_scripts(tokenizer: PreTrainedTokenizerFast, texts: Iterable[str]) -> l
 
 
 def _invisible(character: str) -> bool:
-    """Whether a tokenizer may drop the character without losing a part of the word."""
-    return character.isspace() or unicodedata.category(character)[0] in "MC"
+    """Whether a tokenizer may drop the character without losing a part of the word.
+
+    Marks, and vowels and finals of decomposed Korean syllables, are one character with the letter
+    before them after a normalizer, which is at the place of the letter alone.
+    """
+    is_mark = unicodedata.category(character)[0] in "MC" or "\u1160" <= character <= "\u11ff"
+    return character.isspace() or is_mark
