@@ -152,8 +152,10 @@ def test_a_given_design_is_stored_with_the_run_and_shown(tmp_path, monkeypatch, 
     run = "results/demo--causal/mine-token"
     for arguments in (["report", run, "--format", "latex"], ["analyse", run]):
         assert "Effects on surprisal of region 2 over items" in command(*arguments)[1]
-    shown = re.sub(r"<wbr>", "", Path(run, "report.html").read_text()).replace("&nbsp;", " ")
+    shown = re.sub(r"<wbr>|</?span[^>]*>", "", Path(run, "report.html").read_text())
     assert "a[x - y]" in shown
+    # of chosen rows, the stored order is that of their levels
+    assert "the order" not in command.refused("analyse", run, "--filter", "a=x")
     shown = command("analyse", run, "--region", "all")[1]
     assert "Effects on surprisal in each region" in shown
     assert "region 2: a[x - y]" in shown

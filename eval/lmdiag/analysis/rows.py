@@ -19,7 +19,7 @@ from lmdiag.stimuli.perturbations import NONE
 from lmdiag.stimuli.proposing.other_rows import filter_of_numbers
 from lmdiag.stimuli.values.kinds import MOST_LABELS, values_of
 from lmdiag.stimuli.values.levels import joined_texts, level_texts
-from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_outcome, names_measures
+from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named, is_outcome, names_measures
 from lmdiag.stimuli.values.names import named as known_columns
 from lmdiag.tables.table_files import as_numbers
 from lmdiag.text import DATA_SUFFIX, column_like, folded, shortened, without_copies
@@ -86,6 +86,7 @@ def _response_choices(table: DataFrame) -> str:
     }
     names = [name for name, has_one in has_numbers.items() if has_one]
     names = [name for name in names if folded(name) not in ("item", "model", "list")]
+    names = [name for name in names if not is_named(name, "reader")] or names
     return f"choose --response from {', '.join(names)}" if names else "there are no numbers"
 
 

@@ -39,8 +39,10 @@ from lmdiag.runs.surprisals import (
 from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.reading.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.reading.steps import read_frame_rows
+from lmdiag.stimuli.values.levels import level_texts
 from lmdiag.studies.comparison import Comparisons, compare_runs, unlike_first
 from lmdiag.tables.table_files import MEMORY
+from lmdiag.text import column_like
 from lmdiag.types import (
     WHOLE_SENTENCE,
     BadInput,
@@ -237,6 +239,8 @@ def analyse(
         for part in parts
     ]  # fmt: skip
     table = items_of([frame for frame, _ in tables])
+    if "levels" in design and not named_by_user["levels"]:
+        design["levels"] = _of_chosen_rows(design["levels"], table)
     analysis = analyse_table(table, response=response, formula=formula, **design)
     notes = dict.fromkeys(note for _, lines in tables for note in lines)
     is_of_runs = len(asked_units) == 1 and len(runs) == len(parts)
@@ -259,6 +263,17 @@ def analyse(
         analysis, notes=(*notes, *analysis.notes), part=row_unit, reads=first_rows,
         sources=facts_of_sources, signatures=tuple(signatures),
     )  # fmt: skip
+
+
+def _of_chosen_rows(
+    orders: Mapping[str, Sequence[str]], table: DataFrame
+) -> dict[str, tuple[str, ...]]:
+    """The orders that are stored with a run, of the levels that the chosen rows have."""
+    kept = {}
+    for name, order in orders.items():
+        present = {*level_texts(table[column_like(name, table)]).dropna()}
+        kept[name] = tuple(level for level in order if level in present)
+    return {name: order for name, order in kept.items() if len(order) > 1}
 
 
 def _orders(

@@ -31,6 +31,10 @@ from lmdiag.text import visible
 
 _NAME_PARTS = re.compile(r"(?<=[/:_])(?=\w)|(?<=\w)(?=\[)")
 """Matches where a line may end in a name of a model or an effect."""
+_SHORT = 18
+"""Characters in brackets that are on one line also where a page is narrow."""
+
+_BRACKETS = re.compile(r"(\[[^\[\]]{1,38}\])")
 _TIED = re.compile(r"(?<=[=<]) | (?=[=<] )|\xa0")
 """Matches blanks where no line may end: in `p < .05`, and those within short brackets."""
 
@@ -70,9 +74,22 @@ def environment() -> Environment:
     env.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     env.filters["unbroken"] = _unbroken
     env.filters["breakable"] = lambda name: Markup("<wbr>").join(
-        map(_unbroken, _NAME_PARTS.split(name))
+        map(_part_of_name, _NAME_PARTS.split(name))
     )
     return env
+
+
+def _part_of_name(text: str) -> Markup:
+    """A part of a name, in whose brackets no line ends: browsers end lines after their hyphens.
+
+    Long brackets are divided where a page is narrow.
+    """
+    parts = _BRACKETS.split(text)  # every other one is in brackets
+    shown = [_unbroken(part) for part in parts]
+    for i in range(1, len(parts), 2):
+        look = "tied" if len(parts[i]) <= _SHORT else "tied long"
+        shown[i] = Markup('<span class="{}">{}</span>').format(look, visible(parts[i]))
+    return Markup("").join(shown)
 
 
 def _unbroken(text: str) -> Markup:
