@@ -60,7 +60,10 @@ def _category(rng: random.Random) -> str:
 
 
 def _scale(rng: random.Random) -> str:
-    """How things are: ice is very cold; also how they are not, where that is a usual remark."""
+    """Returns a random sentence about a property: "ice is very cold", or "ice may not be warm".
+
+    Only facts that people usually deny (`said`) are ever told as what a thing is not.
+    """
     fact = rng.choice(LEXICON["scales"])
     subject = rng.choice(fact["subjects"])
     plural = subject == "the stars" or " and " in subject
@@ -72,7 +75,11 @@ def _scale(rng: random.Random) -> str:
 
 
 def _deed(rng: random.Random) -> str:
-    """Who does what to whom: the bee stings the child, and the child watches the bee."""
+    """Returns a random sentence about an act: "the bee had stung the child", or what answers it.
+
+    `back` is what the patient does to the agent. The verb is told, passive, or in a sentence that
+    someone observes it; only deeds from number `TOLD` on are asked after with "which" and "whom".
+    """
     number = rng.randrange(len(LEXICON["deeds"]))
     agent, verb, patient, back = LEXICON["deeds"][number]
     if rng.random() < 0.4:
@@ -93,10 +100,13 @@ def _deed(rng: random.Random) -> str:
 
 
 def _scene(rng: random.Random) -> str:
-    """What goes with what: a kettle with tea."""
-    chosen = rng.choice(LEXICON["scenes"])
-    word = rng.choice(list(chosen["openings"]))
-    opening, closing = rng.choice(chosen["openings"][word]), rng.choice(chosen["closings"])
+    """Returns a text of two random sentences whose first leads one to expect a word in the second.
+
+    An opening about a kettle is followed by a closing about tea: "{word}" in the closing.
+    """
+    scene = rng.choice(LEXICON["scenes"])
+    word = rng.choice(list(scene["openings"]))
+    opening, closing = rng.choice(scene["openings"][word]), rng.choice(scene["closings"])
     name = rng.choice(LEXICON["names"])
     closing = closing.replace("a {word}", _a(word))
     return f"{opening} {closing}".format(name=name, word=word)

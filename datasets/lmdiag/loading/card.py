@@ -91,7 +91,10 @@ def _provenance(record: Mapping[str, Any]) -> list[str]:
         ]
         if commits and all(commits):
             where = f"https://github.com/{entry['repository']}/tree/{entry['commit']}"
-            lines.append(f"- [{entry['repository']}]({where}) (MIT) at commit `{entry['commit']}`")
+            lines.append(
+                f"- [{entry['repository']}]({where}) ({entry['license']}) at commit "
+                f"`{entry['commit']}`"
+            )
         elif commits and record["source"] != "demo":
             lines.append(f"- {folder}: **not the bytes of the pinned commit**")
     # folded, because the digests are wider than the page

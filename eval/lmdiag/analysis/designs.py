@@ -406,7 +406,11 @@ def _item_by_name(table: DataFrame) -> list[str]:
 def _means_of_models(
     table: DataFrame, find: _Find, response: str, orders: Mapping[str, Any]
 ) -> dict[str, DataFrame]:
-    """Model -> the means of one suite, or of a table without suites; see `_means`."""
+    """Returns model -> mean response of each item (rows) in each cell of the design (columns).
+
+    The table is one suite, or has no suites. Items without rows in a cell have nan there; see
+    `_means` for the arguments.
+    """
     if "item" not in table:
         near = suggest("item", table)
         has = f"the table has no column item{near}, which names the items of the design"

@@ -320,7 +320,17 @@ def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: st
 
 
 def _per_bit(fit: LinearFit, formula: str, rows: DataFrame, bits: Values, unit: float) -> float:
-    """The coefficient of the current word's surprisal, both sides as they were before `scale`."""
+    """Returns the slope of the current word's surprisal, in units of the response per bit.
+
+    Formulas may have scale(...) on either side; the slope is multiplied back to the original units.
+
+    Args:
+        fit: the fitted model.
+        formula: its formula.
+        rows: the data of the fit.
+        bits: (n,) surprisal of the words.
+        unit: by what the slope of unscaled surprisal is multiplied to be per bit.
+    """
     estimates = fit.terms["estimate"]
     if SURPRISAL in estimates:
         per_bit = estimates[SURPRISAL] * unit

@@ -357,6 +357,10 @@ class HumanTable:
 
     @cached_property
     def _running(self) -> RunningTexts:
+        """The texts that models read, and where each word of the table stands in them.
+
+        They are the words one after another or, if the table has whole sentences, these.
+        """
         procedure = self.procedure
         if not procedure.word:
             raise BadInput(f"{self.name}: which column has the words? Name it, --word COLUMN")

@@ -233,7 +233,15 @@ def _coded_factors(rows: DataFrame, grouping: Collection[str], coding: Coding) -
 def _fitted(
     formula: str, parsed: Any, rows: DataFrame, *, reml: bool, contrasts: Mapping[str, Any]
 ) -> tuple[Any, DataFrame]:
-    """The fit, and its fixed effects by term; see `LinearFit`."""
+    """Returns a mixed model of the library, and its fixed effects by term with their tests.
+
+    Args:
+        formula: as the user gave it, for messages.
+        parsed: the same, read by the library.
+        rows: the data.
+        reml: whether variances are by restricted maximum likelihood.
+        contrasts: factor -> its coding.
+    """
     import mixedlm
 
     control = mixedlm.lmerControl(check_rankX="stop", check_nlev_gtreq_5="ignore")

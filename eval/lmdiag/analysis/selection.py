@@ -76,7 +76,11 @@ class Selection:
         self._leave_out_all()
 
     def _leave_out_all(self) -> None:
-        """Leaves out rows in the order of docs/specification.md, section 10."""
+        """Leaves out the rows that the procedure does not analyse, and counts them by reason.
+
+        The order is that of docs/specification.md, section 10: a row that two reasons apply to
+        counts for the first.
+        """
         table = self.table
         procedure = table.procedure
         if procedure.distinct:

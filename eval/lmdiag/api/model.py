@@ -192,7 +192,13 @@ class LanguageModel:
     def _predict(
         self, stimuli: Stimuli, layers: Sequence[int | str], options: PredictOptions
     ) -> list[TaskPredictions]:
-        """Returns the ordinary predictions, or those after each of some layers."""
+        """Returns what the model predicts for stimuli: one record, or one for each of some layers.
+
+        Args:
+            stimuli: the rows, unperturbed.
+            layers: after which to answer; none for the ordinary answer after the last one.
+            options: the perturbation, batches and what is kept.
+        """
         check_type("stimuli", stimuli, Stimuli, _STIMULI)
         perturbation, run, seed = options.perturbation, options.run, options.seed
         if perturbation != perturbations.NONE:

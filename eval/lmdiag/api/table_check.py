@@ -188,25 +188,27 @@ class TableCheck:
         >>> lmdiag.check(rows).with_uses({"text": "sentence", "nr": "item"})
         {'columns': ['sentence=text', 'item=nr']}
         """
-        before = {column.name: column.use for column in self.columns if not column.is_made}
-        now = {**before, **uses}
-        names: dict[str, list[str]] = {use: [] for use in now.values()}
-        for name in before:
-            names[now[name]].append(name)
-        moved = [name for name in before if now[name] != before[name]]
-        changed = {before[name] for name in moved} | {now[name] for name in moved}
-        given = self.given()
-        if changed & {*self._named_uses(), "item"}:
-            given["columns"] = [*self._column_options(names, changed)]
+        use_before = {column.name: column.use for column in self.columns if not column.is_made}
+        use_now = {**use_before, **uses}
+        names: dict[str, list[str]] = {use: [] for use in use_now.values()}
+        for name, use in use_now.items():
+            if name in use_before:
+                names[use].append(name)
+        moved = [name for name, use in use_before.items() if use_now[name] != use]
+        # both the uses that a column had and those that it has now need an option
+        changed_uses = {use_before[name] for name in moved} | {use_now[name] for name in moved}
+        options = self.given()
+        if changed_uses & {*self._named_uses(), "item"}:
+            options["columns"] = [*self._column_options(names, changed_uses)]
         items = names.get("item", [])
-        if "item" in changed and len(items) > 1:
-            given["item"] = items
-        if "condition" in changed:
-            made = [name for name in self.conditions if name not in before]
-            given["conditions"] = [*names.get("condition", ()), *made]
-        for use in changed & {"wide", "critical"}:
-            given[use] = names.get(use)
-        return {name: value for name, value in given.items() if value}
+        if "item" in changed_uses and len(items) > 1:
+            options["item"] = items
+        if "condition" in changed_uses:
+            made = [name for name in self.conditions if name not in use_before]
+            options["conditions"] = [*names.get("condition", ()), *made]
+        for use in changed_uses & {"wide", "critical"}:
+            options[use] = names.get(use)
+        return {name: value for name, value in options.items() if value}
 
     def _named_uses(self) -> tuple[str, ...]:
         """The uses of columns that the command for the table reads by `columns`."""

@@ -78,6 +78,7 @@ class Page:
     # ---- widgets ---------------------------------------------------------------------------------
 
     def _draw(self) -> None:
+        """Makes the widgets of the page from top to bottom."""
         gr.HTML(shown.INTRODUCTION)
         self.kind = gr.Radio(menu_of(_KINDS), value=_OWN, label="What do you have?", elem_id="kind")
         with gr.Column(elem_classes="step") as self.own:
@@ -102,6 +103,7 @@ class Page:
             self._draw_result()
 
     def _draw_table(self) -> None:
+        """Makes the widgets of step 1 for a table of one's own."""
         gr.HTML(shown.step(1, "Table", shown.ABOUT_TABLES))
         self.upload = gr.File(
             label="Table", show_label=False, file_types=[*menus.UPLOADED_SUFFIXES], height=130,
@@ -120,6 +122,7 @@ class Page:
         )  # fmt: skip
 
     def _draw_models(self) -> None:
+        """Makes the widgets of step 2: models and how they are asked."""
         gr.HTML(shown.step(2, "Models", shown.ABOUT_MODELS))
         self.models = gr.Dropdown(
             [*menus.LISTED_MODELS], value=["demo:causal"], multiselect=True,
@@ -138,6 +141,7 @@ class Page:
             )  # fmt: skip
 
     def _draw_result(self) -> None:
+        """Makes the widgets of step 3: downloads, the report and the command."""
         gr.HTML(shown.step(3, "Result"))
         with gr.Row(elem_classes="buttons"):
             self.downloads = {
@@ -155,6 +159,7 @@ class Page:
             )
 
     def _connect(self, page: gr.Blocks) -> None:
+        """Says which method answers each event of a widget, with its inputs and outputs."""
         self.read = [
             self.version, self.function, self.second, self.asked, self.region, self.result,
             self.progress,

@@ -74,7 +74,15 @@ def values_of_distribution(
 
 
 def _values(nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: _Ints) -> _Floats:
-    """Returns the values of a context, NaN where undefined; see `values_of_distribution`."""
+    """Returns the measures of agreement of one context in the order of `values_of_distribution`.
+
+    NaN where a measure is undefined, as no form is among the words above a cut-off.
+
+    Args:
+        nats: (n,) log-probability of each item of the vocabulary.
+        ascending: the same, sorted.
+        forms: (2, n_verbs) numbers of the forms of verbs in the vocabulary, right ones first.
+    """
     size = len(nats)
     ranks = _ranks(nats, ascending, forms)
     probabilities = np.exp(nats[forms].astype(np.float64))

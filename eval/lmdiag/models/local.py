@@ -160,7 +160,10 @@ class LocalModel(TokenModel):
         return [first + second for first, second in zip(*halves, strict=True)]
 
     def _try(self, batch: Sequence[Encoded], top: int) -> list[list[Any]] | None:
-        """Returns the answers after each layer; None if memory runs out."""
+        """Returns the answers to a batch after each layer; None if memory runs out.
+
+        A batch of one text cannot be divided further: then `BadInput`.
+        """
         try:
             if isinstance(batch[0], EncodedSentence):
                 sentences = cast("Sequence[EncodedSentence]", batch)

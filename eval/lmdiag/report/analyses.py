@@ -292,7 +292,11 @@ def _grid(
 
 
 def analysis_remarks(analysis: Analysis) -> Iterator[str]:
-    """Yields what a reader of the tables has to know."""
+    """Yields the lines below the tables of `lmdiag analyse`.
+
+    How rows were read, warnings, the sample and random effects of each mixed model, how many items
+    were left out, and which level is subtracted from which.
+    """
     yield from analysis.notes
     yield from (f"{WARNING}{line}" for line in analysis.warnings)
     for model, fit in analysis.mixed.items():

@@ -98,7 +98,10 @@ def analysis_findings(analysis: Analysis) -> list[str]:
 
 
 def _effects(analysis: Analysis) -> Iterator[tuple[str, list[_Effect]]]:
-    """Yields each group with its effects in the order of sentences."""
+    """Yields name of each model and suite -> its effects: clear interactions first, then by p.
+
+    The name has only what differs between groups, "" where there is one.
+    """
     levels = _levels_of_effects(analysis.conditions)
     keys = [key for key in ("suite", "model") if key in analysis.effects]
     n_of = {key: analysis.effects[key].nunique() for key in keys}
@@ -173,7 +176,7 @@ def _sentences_of_one(analysis: Analysis, effects: Sequence[_Effect]) -> Iterato
 
 
 def _effect_sentence(analysis: Analysis, effect: _Effect) -> str:
-    """A clear effect with its interval and its test."""
+    """Returns the sentence about an effect whose test rejects, with its size, interval and test."""
     row = effect.row
     test = _test_text(analysis, effect)
     if not effect.is_interaction:

@@ -240,7 +240,11 @@ def _bars(words: DataFrame, column: str) -> list[tuple[Any, ...]]:
 
 
 def _item_list(norms: ClozeNorms) -> ItemList:
-    """The items as the page lists them."""
-    shown = [] if unlike_first(norms.runs) else norms.models
+    """Returns the list of items on the page, a template's name and what it is filled with.
+
+    `measured` has the models whose figures stand beside an item; none if the runs do not have the
+    same items.
+    """
+    models_with_figures = [] if unlike_first(norms.runs) else norms.models
     content = {"listed": listed_items(norms), "models": norms.models, "n_items": norms.n_items}
-    return ItemList("cloze_list", content | {"measured": shown})
+    return ItemList("cloze_list", content | {"measured": models_with_figures})

@@ -101,7 +101,17 @@ def _gain(fit: HumanFit, model: ModelFit) -> _Gain:
 def _sentences(
     fit: HumanFit, predictor: str, baseline: str, gains: Sequence[_Gain]
 ) -> Iterator[str]:
-    """Yields what the tests of one predictor say of all models."""
+    """Yields sentences on whether a predictor improves the fit, for all models together.
+
+    Models with a gain that the test supports, models where nothing can be told, models whose test
+    rejects although held-out words are not predicted better, and models without a test.
+
+    Args:
+        fit: the fit that is reported.
+        predictor: its name in sentences, e.g. "surprisal".
+        baseline: what the model without it has, in words.
+        gains: of each model, its gain and test.
+    """
     response = visible(names_in(sides(fit.full)[0])[0])
     predicts = [gain for gain in gains if gain.predicts]
     lost = [gain for gain in gains if gain.is_lost]
@@ -136,7 +146,7 @@ def _sentences(
 def _sentences_of_one(
     predictor: str, baseline: str, response: str, unit: str, gain: _Gain
 ) -> Iterator[str]:
-    """Yields the test of one model."""
+    """Yields the one sentence for a fit with a single model; see `_sentences` for the cases."""
     what = predictor  # surprisals in the column of this name are of no model that is named
     if gain.test.subject != SURPRISAL:
         what += f" of {gain.test.subject}"

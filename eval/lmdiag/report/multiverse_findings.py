@@ -42,10 +42,10 @@ def multiverse_findings(multiverse: Multiverse) -> list[str]:
         verdicts = _verdicts_of_ways(multiverse, model) if n > 1 else {}
         sides = []
         for verdict in VERDICTS:
-            labels = [label for label, found in verdicts.items() if found == {verdict}]
+            labels = [label for label, results in verdicts.items() if results == {verdict}]
             if labels:
                 sides.append((verdict, tuple(labels)))
-        changing = tuple(label for label, found in verdicts.items() if len(found) > 1)
+        changing = tuple(label for label, results in verdicts.items() if len(results) > 1)
         if sides or changing:
             models_with.setdefault(_Result(tuple(sides), changing), {})[visible(model)] = n
     return [_sentence(result, n_of) for result, n_of in models_with.items()]
@@ -77,14 +77,17 @@ def _sentence(result: _Result, n_of: Mapping[str, int]) -> str:
 def _verdicts_of_ways(multiverse: Multiverse, model: str) -> dict[str, set[VersusChance]]:
     """Label of a figure with a chance level -> its results against chance in all ways."""
     runs = [multiverse.runs[number] for number in multiverse.numbers_of(model)]
-    several = len({headline.task for headline in multiverse.figures}) > 1
+    has_tasks = len({headline.task for headline in multiverse.figures}) > 1
     verdicts = {}
     for headline in multiverse.figures:
         figures = [run.results.figure(headline.key) for run in runs]
-        found = {x.versus_chance for x in figures if x and x.versus_chance is not None}
+        results = {x.versus_chance for x in figures if x and x.versus_chance is not None}
         # where all contrasts are tied in one way, there is no result of all ways
         is_untested = any(x.n_tied and x.n_tied == x.n for x in figures if x)
         diagnostic = diagnostics.get(headline.task, multiverse.forms.get(headline.task, ""))
-        if found and not (is_untested and len(found) == 1):
-            verdicts[f"{diagnostic.short_title} " * several + headline.label] = found
+        if results and not (is_untested and len(results) == 1):
+            label = headline.label
+            if has_tasks:
+                label = f"{diagnostic.short_title} {label}"
+            verdicts[label] = results
     return verdicts

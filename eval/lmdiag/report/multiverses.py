@@ -79,7 +79,7 @@ def _sections(multiverse: Multiverse) -> Iterator[Section]:
 
 
 def _protocols(multiverse: Multiverse) -> Section:
-    """The runs, with links to their reports."""
+    """Returns the table of all runs, with the knobs of each and a link to its report."""
     knobs = [*multiverse.choices(*multiverse.models)]
     defaults = {multiverse.numbers_of(model)[0] for model in multiverse.models}
     rows = []
@@ -101,7 +101,7 @@ def _protocols(multiverse: Multiverse) -> Section:
 
 
 def _method(multiverse: Multiverse) -> Iterator[str]:
-    """How to read the tables and curves."""
+    """Returns the lines of the page that say how to read its tables and curves."""
     if multiverse.choices(*multiverse.models):
         yield (
             "Default: the protocol of lmdiag run without options. Below each option: how far it "

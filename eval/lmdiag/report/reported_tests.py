@@ -61,13 +61,19 @@ def in_direction(tests: Sequence[ReportedTest], direction: str) -> list[Reported
 
 
 def untested(tests: Sequence[ReportedTest]) -> str:
-    """Returns what is said of values without a test."""
+    """Returns the sentence part about values without a test, "SUBJECT: VALUE, no test; ...".
+
+    "" if all were tested.
+    """
     named = [f"{test.subject}: {test.text}, no test" for test in tests if not test.is_tested]
     return "; ".join(named)
 
 
 def untested_in_items(tests: Sequence[ReportedTest]) -> str:
-    """Returns the same of values that have no test since they are equal in every item."""
+    """Returns the sentence part about values that are the same in every item, or have one item.
+
+    Such values have no variance to test: "surprisal: +1.20 in every item, no test; ...".
+    """
     signed = []
     for test in tests:
         sign = "+" if test.value > 0 else ""

@@ -253,7 +253,14 @@ def items(run: Run, task: str, setting: str = NONE) -> RunItems:
 def _rows(
     stimuli: Stimuli, predictions: Predictions, asks: str, folds: Collection[Fold]
 ) -> DataFrame:
-    """The columns of `RunItems.rows`, in the order of the data."""
+    """Returns the table `RunItems.rows`: what was asked and answered, a row per row of the data.
+
+    Args:
+        stimuli: the rows as they were asked.
+        predictions: of these rows, in their order.
+        asks: "word", "sentence" or "choice", whether words, sentences or labels have probabilities.
+        folds: differences of spelling that do not count between words.
+    """
     table = item_rows(stimuli, predictions, {}, "sentence")
     columns = stimuli.columns()
     n = len(table)
@@ -390,7 +397,17 @@ def outcomes_of(
     prefers_good: Series[float] | None,
     by_threshold: Series[float] | None,
 ) -> DataFrame:
-    """Returns the outcomes of items, see `RunItems.outcomes`; `prefers_good` is by item."""
+    """Returns the table `RunItems.outcomes`, a row per item: which of its rows the model prefers.
+
+    If an item has several bad rows, it is the most probable one that the good row is compared with;
+    one without a value comes before all others, so that the difference is undefined.
+
+    Args:
+        rows: see `RunItems.rows`.
+        predictions: item of a test suite -> its predictions, and whether they hold.
+        prefers_good: item -> 1 if the good row is preferred, else 0; None if it is not known.
+        by_threshold: the same, where a difference must exceed the threshold.
+    """
     rows = rows.assign(row=rows.index)
     good = rows[rows["good"].eq(True)].drop_duplicates("item").set_index("item")
     bad = rows[rows["good"].eq(False)]

@@ -345,7 +345,7 @@ def _trends(report: Report) -> Iterator[Section]:
 
 
 def _headline(report: Report) -> Section:
-    """The headline figures of all diagnostics."""
+    """Returns the first section of a report: the headline figures of each diagnostic."""
     figures = report.figures
     section = overview(figures)
     is_table = len(report.runs) > MOST_BESIDE

@@ -81,7 +81,11 @@ class ReportFigures:
         return of_runs
 
     def _name_values(self) -> None:
-        """Fills the columns that the declaration of a task decides."""
+        """Fills the ranks (for the order of rows) and labels of settings and levels.
+
+        The diagnostic of each task declares both, so this goes task by task. Of own data, a level
+        that two columns have is named with its column: "list A".
+        """
         table = self.table
         for task, rows in table.groupby("task"):
             diagnostic = self.diagnostic(task)

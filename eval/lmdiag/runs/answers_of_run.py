@@ -74,6 +74,7 @@ def refuse_other_rows(folder: Path, inputs: Inputs) -> None:
 
 
 def _refuse_run_of_other_rows(path: Path, inputs: Inputs) -> None:
+    """Refuses to write into the directory of a run that differs in nothing but its data."""
     try:
         results_before = results.read_results(path)
     except BadInput:  # damaged: said when the directory is opened

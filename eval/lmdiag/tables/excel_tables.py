@@ -122,7 +122,13 @@ def _title_of(path: Path, titles: list[str], sheet: str) -> str:
 
 
 def _filled(path: Path, worksheet: Any, merged: dict[int, dict[int, int]]) -> Iterator[TextRow]:
-    """Yields the rows of a sheet that have some text, without empty cells at their ends."""
+    """Yields the rows of a sheet that have some text, without empty cells at their ends.
+
+    Each cell of a merged range has its value, which the file has in the first cell alone.
+
+    Args:
+        merged: number of the row in which a merged range begins -> its column -> its last row.
+    """
     worksheet.reset_dimensions()  # what the file says of them need not be true
     n_rows = 0
     width = 0

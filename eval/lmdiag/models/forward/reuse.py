@@ -136,7 +136,11 @@ def reuse_keys_and_values(
 
 
 def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:
-    """Returns what reuses most without changing a model's numbers; its layout is chosen before."""
+    """Returns the way to reuse a context's states that leaves a model's numbers as they are.
+
+    It is tried on a few questions against reading every row anew: if the log-probabilities differ,
+    or the model fails, nothing is reused. The reader's layout must be chosen before.
+    """
     if encoder.masked or reader.layout == "alone":
         return no_reuse
     try:

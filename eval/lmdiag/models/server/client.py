@@ -152,7 +152,11 @@ class Client:
         )
 
     async def _try(self, path: str, body: Mapping[str, Any] | None) -> tuple[bytes, str]:
-        """Returns an answer, or what failed."""
+        """Sends one request; returns the reply and "", or nothing and why it failed for now.
+
+        Faults that another try will not mend are exceptions: `WrongReply` of a reply that cannot be
+        read, `ServerRefusal` of a status below 500.
+        """
         content, most = bytearray(), MAX_ANSWER
         try:
             method, url = "GET" if body is None else "POST", f"{self.address}/{path}"

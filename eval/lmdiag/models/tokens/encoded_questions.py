@@ -162,7 +162,11 @@ class EncodedQuestion:
 
     @cached_property
     def wanted(self) -> dict[PartialWord, tuple[int, ...]]:
-        """Partial word -> the pieces with which candidates go on."""
+        """Returns pieces of a word so far -> the pieces whose probability after them is needed.
+
+        The probability of a word is the product of those of its pieces, each after the pieces
+        before it; words that begin alike share a partial word.
+        """
         wanted: dict[PartialWord, dict[int, None]] = {}
         for word in filter(None, self.words.values()):
             for partial, piece in zip(self.blank.partial_words(word), word, strict=True):

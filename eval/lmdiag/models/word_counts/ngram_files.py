@@ -121,7 +121,11 @@ def _words_of_compressed(file: IO[bytes], compressed: io.BufferedReader) -> list
 
 
 def _words_of_arpa(file: io.BufferedReader) -> list[str]:
-    """The words of an ARPA file, all of which is read."""
+    """Returns the words of an ARPA file of n-grams, in its order; `ValueError` if it is damaged.
+
+    All of the file is read: kenlm, which reads it next, crashes or takes all memory if the counts
+    of n-grams in its head are wrong.
+    """
     length = 0
 
     def read_lines() -> Iterator[bytes]:

@@ -85,7 +85,9 @@ class BackoffDistribution(Distribution):
 
     @cached_property
     def entropy(self) -> float:
-        # of the others: -sum of f q ln(f q), with the factor f and q their probability alone
+        # Followers have probabilities p of their own. Any other word has f q: the factor f times q,
+        # its probability without a context. Its summand, f q ln(f q) = f (q ln f + q ln q),
+        # follows from the sums of q and of q ln q over all words, less those over followers.
         nats = self.alone.nats[self.followers]
         others = self.alone.mass - float(np.exp(nats).sum())
         negative = self.alone.negative_entropy - float((np.exp(nats) * nats).sum())

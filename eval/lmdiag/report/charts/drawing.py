@@ -254,7 +254,14 @@ def _series_arguments(
 def tooltip(
     data: pd.DataFrame, columns: Sequence[str] = _TOOLTIP, form: str = "", **titles: str
 ) -> list[Spec]:
-    """Returns the tooltips of those columns that have values."""
+    """Returns a tooltip line for each of `columns` that has values.
+
+    Args:
+        data: the rows of the chart.
+        columns: their names, in the order of lines.
+        form: of the values of figures: "+%" of differences in points, "%" of shares, else "".
+        titles: name of a column -> what the line calls it.
+    """
     tooltips = []
     for name in (name for name in columns if has(data, name)):
         is_number = name in _FORMS or data[name].dtype.kind == "f"
@@ -263,12 +270,12 @@ def tooltip(
         title = (_TITLES | titles).get(name, name)
         if form == "+%" and name in ("value", "low", "high"):
             title = "difference, points" if name == "value" else title
-            shown = field(_told(name), "names", title=title)
+            line = field(_told(name), "names", title=title)
         elif is_number:
-            shown = field(name, "numbers", title=title, format=_FORMS.get(name, usual))
+            line = field(name, "numbers", title=title, format=_FORMS.get(name, usual))
         else:
-            shown = field(name, "names", title=title)
-        tooltips.append(shown)
+            line = field(name, "names", title=title)
+        tooltips.append(line)
     return tooltips
 
 

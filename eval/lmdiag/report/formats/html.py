@@ -50,10 +50,14 @@ def _with_signs_first(section: Section) -> Section:
 
 
 def _leads(facts: Sequence[Fact]) -> list[Lead]:
-    """The facts; what is known of several models in succession is said once, below the last."""
+    """Returns the facts about the models as the head of the page lists them.
+
+    Models in succession with the same lines share an entry. If only the first line of two entries
+    differs, the further lines are printed once, below the later one.
+    """
     leads = list[Lead]()
-    for lines, same in groupby(facts, key=lambda fact: [*fact.lines]):
+    for lines, facts_with_lines in groupby(facts, key=lambda fact: [*fact.lines]):
         if leads and leads[-1].lines[1:] == lines[1:]:
             leads[-1] = leads[-1]._replace(lines=leads[-1].lines[:1])
-        leads.append(Lead([*same], lines))
+        leads.append(Lead([*facts_with_lines], lines))
     return leads

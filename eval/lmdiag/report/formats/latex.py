@@ -190,7 +190,7 @@ def _least_label(grid: Grid, points: float) -> float:
 
 
 def _longest_piece(row: GridRow) -> float:
-    """The points of the longest part of a label that is not divided."""
+    """Returns the width, in points, of the longest piece of a row's label that cannot be broken."""
     pieces = _BREAKS.split(tied(visible(row.labels[0])))
     longest = max((_points(piece) for piece in pieces), default=0.0)
     return longest + 10 * row.depth + _GAP

@@ -186,7 +186,11 @@ def _parts_that_fit(grid: Grid, console: Console) -> list[Grid]:
 
 
 def _rich_table(grid: Grid) -> Table:
-    """The table for rich."""
+    """Returns a grid as a table of rich.
+
+    Columns of figures never wrap: their headings do, to the width of the widest cell, though
+    not within the name of a measure. Labels wrap where the page is narrow (`room`).
+    """
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim",
         padding=(0, 0, 0, 1),  # rich puts one more blank between columns
