@@ -352,6 +352,7 @@ def test_a_binary_has_the_answers_of_its_arpa_file(tmp_path, ngram, kind):
     for damaged, message in (
         (content[:80], "ends in its header"),
         (content[:-5], "does not end with 6 words"),
+        (content[:88] + b"\0" + content[89:], "binary of 0-grams"),
         (content[:100] + b"\0" + content[101:], "binary without its words"),
         (content[:56] + b"\1" + content[57:], "test values don't match"),
     ):
@@ -385,6 +386,7 @@ DAMAGED = {
     "few pairs": (("ngram 2=3", "ngram 2=4"), "not parse .* into a float in the 2-gram at byte"),
     "many pairs": (("ngram 2=3", "ngram 2=2"), "Expected .end. but the ARPA file has -0.4 dog"),
     "huge counts": (("ngram 2=3", "ngram 2=3000000000000"), "counts of n-grams do not fit"),
+    "negative counts": (("ngram 1=6", "ngram 1=-6"), "'ngram 1=-6', is not the number of 1-grams"),
     "NaN": (("-0.9\tdog", "nan\tdog"), "probability of 'dog' is nan"),
     "NaN of a pair": (
         ("-0.3\tthe dog", "nan\tthe dog"),
@@ -397,7 +399,7 @@ DAMAGED = {
         ("ngram 2=3", "\n".join(f"ngram {n}=1" for n in range(2, 12))),
         "of 11 words, and kenlm was built for 6: compile it again with MAX_ORDER=11",
     ),
-    "many orders": (("ngram 2=3", "ngram 2=3\nngram 999=1"), "not a usable file of n-grams"),
+    "many orders": (("ngram 2=3", "ngram 2=3\nngram 999=1"), "is not the number of 3-grams"),
     "no sentences": (("<s>\t-0.3", "<t>\t-0.3"), "The ARPA file is missing <s>"),
 }
 
@@ -408,6 +410,21 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path, change, message):
     with pytest.raises(BadInput, match=message) as caught:
         load(write(tmp_path / "bad.arpa", ARPA.replace(*change)))
     assert "\n" not in str(caught.value)
+
+
+def test_a_back_off_that_makes_probabilities_above_1_is_refused(tmp_path, ngram):
+    model = load(write(tmp_path / "bad.arpa", ARPA.replace("dog\t-0.1", "dog\t1e38")))
+    with pytest.raises(BadInput, match="probability of 'the' after some words is above 1"):
+        answer(model, Question(Query("the dog"), ("cat",)))
+    with pytest.raises(BadInput, match="probability of 'the' after some words is above 1"):
+        answer(model, Sentence("the dog the"))
+
+
+def test_a_file_that_is_not_utf_8_is_refused(tmp_path, ngram):
+    path = tmp_path / "latin.arpa"
+    path.write_bytes(ARPA.replace("\tthe dog", "\tthe d\xf6g").encode("latin-1"))
+    with pytest.raises(BadInput, match=r"it is not UTF-8$"):
+        load(f"ngram:{path}")
 
 
 def test_a_compressed_file_that_expands_beyond_reason_is_refused(tmp_path):

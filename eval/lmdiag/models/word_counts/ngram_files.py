@@ -22,6 +22,8 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lmdiag.text import shortened
+
 MARKS = ("<unk>", "<UNK>", "<s>", "</s>")
 """Entries of a vocabulary that are no words."""
 
@@ -166,12 +168,17 @@ def _words_of_arpa(file: io.BufferedReader) -> list[str]:
 
 def _counts(lines: Iterator[bytes]) -> list[int]:
     """The number of n-grams of each order; reads up to the first n-gram."""
-    counts = []
+    counts: list[int] = []
     is_header = False
     for line in lines:
         text = line.decode("utf-8", "replace").strip()
         is_header = is_header or text == "\\data\\"
-        if match := re.fullmatch(r"ngram (\d{1,2})\s*=\s*(\d{1,18})", text):
+        if text.startswith("ngram "):
+            # kenlm reads numbers with a sign, and takes memory for them
+            match = re.fullmatch(r"ngram (\d{1,3})\s*=\s*(\d{1,18})", text)
+            if not match or int(match[1]) != len(counts) + 1:
+                problem = f"{shortened(text)!r}, is not the number of {len(counts) + 1}-grams"
+                raise ValueError(f"a line of its header, {problem}")
             counts.append(int(match[2]))
         elif text == "\\1-grams:":
             break
@@ -254,7 +261,9 @@ def _words_of_binary(file: IO[bytes]) -> list[str]:
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         if len(content) < _HEADER.size:
             raise ValueError("it ends in its header")
-        _, has_words, n_words = _HEADER.unpack(content[: _HEADER.size])
+        order, has_words, n_words = _HEADER.unpack(content[: _HEADER.size])
+        if order < 2:
+            raise ValueError(f"it is a binary of {order}-grams")
         if not has_words:
             raise ValueError("it is a binary without its words: build it without -v")
         start = content.rfind(_UNKNOWN)

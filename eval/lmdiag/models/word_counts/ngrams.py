@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,16 @@ from lmdiag.models.word_counts.word_model import (
     WordReading,
     count_above,
 )
-from lmdiag.text import shortened
+from lmdiag.text import shortened, visible
 from lmdiag.types import BadInput, ModelInfo
 
 if TYPE_CHECKING:
     from lmdiag.models.loading.load_options import LoadOptions
 
 _LN_10 = math.log(10)
+
+_ROUNDING = 1e-3
+"""A log10 probability above it is not one, but for rounding in the file."""
 
 _MOST_KEPT = 2**22
 """Log-probabilities that are kept, of one or several distributions."""
@@ -179,6 +182,10 @@ class NgramModel(WordModel):
         config.load_method = kenlm.LoadMethod.LAZY  # a binary is mapped
         try:
             ngrams = kenlm.Model(str(path), config)
+        except UnicodeDecodeError:  # of a message of kenlm, which cites the file
+            raise BadInput(
+                f"model {model_id} is not a usable file of n-grams: it is not UTF-8"
+            ) from None
         except (OSError, RuntimeError) as error:
             raise BadInput(
                 f"model {model_id} is not a usable file of n-grams: {_reason(error)}"
@@ -235,7 +242,17 @@ class NgramModel(WordModel):
         """The log-probability of each of some words after a `kenlm.State`."""
         score = self.ngrams.BaseScore
         after = _new_state()
-        return np.array([score(state, word, after) for word in words]) * _LN_10
+        log10 = np.array([score(state, word, after) for word in words])
+        if len(log10) and log10.max() > _ROUNDING:
+            self._refuse(words[int(log10.argmax())])
+        return log10 * _LN_10
+
+    def _refuse(self, word: str) -> NoReturn:
+        """Raises the error of a probability above 1, as of back-offs that nothing checks."""
+        raise BadInput(
+            f"model {self.info.id} is not a usable file of n-grams: the probability of "
+            f"{visible(word)!r} after some words is above 1"
+        )
 
     @cached_property
     def _alone(self) -> Alone:
@@ -256,7 +273,10 @@ class NgramModel(WordModel):
         number = None
         for word in words:
             after = _new_state()
-            log10 += self.ngrams.BaseScore(state.state, word, after)
+            score = self.ngrams.BaseScore(state.state, word, after)
+            if score > _ROUNDING:
+                self._refuse(word)
+            log10 += score
             number = self.numbers.get(word)
             last = Followers.unknown(len(self.words)) if number is None else number
             state = Memory(after, last)
