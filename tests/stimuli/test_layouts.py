@@ -661,6 +661,21 @@ def test_responses_beside_sentences_are_named_with_their_command(tmp_path, comma
     assert line.endswith("--response rating --item Satznummer")
 
 
+def test_options_that_read_all_but_comments_are_named_and_not_proposed(tmp_path, command):
+    """The rule is that what is proposed leaves no column of texts unread."""
+    hens = ("hen by the lake", "dog on a hill", "cook in town", "girl at school")
+    notes = ("Ask Anna again.", "Odd as it stands.", "New in May.", "From the old list.")
+    rows = (
+        f"{number},The {noun} barks.,The {noun} bark.,{note}\n"
+        for number, (noun, note) in enumerate(zip(hens, notes, strict=True))
+    )
+    path = written(tmp_path, "".join(["No,match,mismatch,remarks\n", *rows]))
+    out = command("check", path)[1]
+    assert "proposed" not in out
+    assert "(match, mismatch, remarks): --wide match mismatch reads all but remarks\n" in out
+    assert "8 sentences\n" in command("check", path, "--wide", "match", "mismatch")[1]
+
+
 def test_a_proposal_has_the_options_that_are_given_and_is_tried(tmp_path, command):
     rows = "No,x,y\n1,A*hen ran off.,A*dog ran off.\n2,Do*not ever go.,So*be it now.\n"
     path = written(tmp_path, rows)

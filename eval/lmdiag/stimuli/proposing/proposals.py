@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.stimuli.proposing.other_rows import other_rows
@@ -76,6 +77,7 @@ class UnknownLayout(BadInput):
         """Returns the error with what the candidates read."""
         readings: list[Reading] = []
         problems: dict[TableOptions, str] = {}
+        partial: dict[TableOptions, list[str]] = {}
         for options in self.candidates:
             if unread := self._left_out(options):
                 problems[options] = f"{', '.join(unread)} would not be read"
@@ -86,13 +88,15 @@ class UnknownLayout(BadInput):
                 problems[options] = str(problem).removeprefix(f"{self.table.name}: ")
                 continue
             unread = self._unread(rows)
-            if unread:
-                problems[options] = f"{', '.join(unread)} would not be read"
-            else:
+            if not unread:
                 readings.append(Reading(options, rows))
+                continue
+            problems[options] = f"{', '.join(unread)} would not be read"
+            if self._are_beside(unread, options):
+                partial[options] = unread
         self.readings = readings[:_MOST_PROPOSED]
         if not readings and problems:
-            self.other = rows_of_texts(self._layout, problems)
+            self.other = rows_of_texts(self._layout, problems, partial)
         self.args = (self._message(),)
         return self
 
@@ -116,6 +120,13 @@ class UnknownLayout(BadInput):
         names = {x: x for x in texts if x in columns and x not in never}
         names |= {x: f"{x}{DATA_SUFFIX}" for x in texts if f"{x}{DATA_SUFFIX}" in columns}
         return [own for own, name in names.items() if not _are_parts(columns[name], read)]
+
+    def _are_beside(self, unread: Sequence[str], options: TableOptions) -> bool:
+        """Whether unread columns have other words than several that are read, as comments have."""
+        read = [*options.wide, *(text.partition("=")[2] for text in options.columns)]
+        texts = [name for name in read if name in self._layout.texts_of_rows]
+        pairs = product(unread, texts)
+        return len(read) > 1 and not any(self._layout.are_related(*pair) for pair in pairs)
 
     @property
     def notes(self) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 
 from lmdiag.stimuli.proposing.other_rows import OtherRows
@@ -19,7 +19,7 @@ from lmdiag.stimuli.values.kinds import RELATED, Distinct
 from lmdiag.stimuli.values.layouts import as_typed
 from lmdiag.stimuli.values.marks import ends_open
 from lmdiag.stimuli.values.names import are_judged
-from lmdiag.text import folded, shortened
+from lmdiag.text import first_few, folded, shortened
 from lmdiag.types import TableOptions
 
 _FITS = {
@@ -82,12 +82,15 @@ def _parts_of(name: str) -> set[str]:
 
 
 def rows_of_texts(
-    layout: TextColumns, problems: Mapping[TableOptions, str] | None = None
+    layout: TextColumns,
+    problems: Mapping[TableOptions, str] | None = None,
+    partial: Mapping[TableOptions, Sequence[str]] | None = None,
 ) -> OtherRows | None:
     """Returns what a row with texts seems to be, and which options to look at; None without texts.
 
     Args:
         problems: options that do not read the table -> why.
+        partial: options that read all texts but those of some columns -> these.
     """
     texts = layout.sentences
     if not (texts or has_many_alternatives(layout)):
@@ -96,10 +99,16 @@ def rows_of_texts(
         return OtherRows("", what) if same else None
     if layout.gapped == "sentence" and not layout.values["sentence"].are_underscored:
         return None  # there is an error for it
+    named = f"({', '.join(texts)})" if len(texts) < 7 else ""
+    several = f"{len(texts)} texts in a row {named}"
+    if partial:
+        options, unread = next(iter(partial.items()))
+        return OtherRows(
+            "", several, remedy=f"{as_typed(options)} reads all but {first_few(unread)}"
+        )
     what, remedy = next(_shapes(layout), ("", ""))
     if not what:
-        named = f"({', '.join(texts)})" if len(texts) < 7 else ""
-        what = f"{len(texts)} texts in a row {named}" if len(texts) > 1 else f"texts in {texts[0]}"
+        what = several if len(texts) > 1 else f"texts in {texts[0]}"
         remedy = f"{_reads(texts[:1])} reads one of them"
         if len(texts) > 1:
             remedy += f", {as_typed(TableOptions(wide=tuple(texts[:6])))} all as conditions"
