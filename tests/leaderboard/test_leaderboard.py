@@ -290,6 +290,16 @@ def test_a_run_that_fails_has_a_reason_and_the_others_are_run(
     assert len(said) == (0 if seconds < 1 else 4), "a limit on time is not exceeded twice"
 
 
+@pytest.mark.parametrize(
+    "content", ["", '["cut', "null", '["no time"]', '{"reason": 1}', "[1, 2.0]"]
+)
+def test_a_damaged_reason_of_a_failed_run_stops_no_board(content, board):
+    file = board.folder(LOCAL[0]).with_name("failure.json")
+    file.parent.mkdir(parents=True)
+    file.write_text(content)
+    assert board.failure(LOCAL[0]) == ("not run yet", 0.0)
+
+
 INDEX = "model.safetensors.index.json"
 HEADER = b'{"w": {"dtype": "F32", "shape": [70000, 100000], "data_offsets": [0, 28000000000]}}'
 LARGE = len(HEADER).to_bytes(8, "little") + HEADER

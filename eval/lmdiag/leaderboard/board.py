@@ -104,8 +104,14 @@ class Board:
     def failure(self, request: RunRequest) -> tuple[str, float]:
         """Returns why a request has no run, and the limit on time that it exceeded, else 0."""
         file = self.folder(request).with_name("failure.json")
-        reason, seconds = reading.read_json(file) if reading.is_file(file) else ("not run yet", 0.0)
-        return reason, seconds
+        try:
+            content = reading.read_json(file)
+        except BadInput:
+            content = None
+        match content:
+            case [str(reason), float(seconds)]:
+                return reason, seconds
+        return "not run yet", 0.0  # there is no file, or it is damaged
 
     def capped(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         """Yields entries; those beyond the caps on open requests have a reason and no request.
