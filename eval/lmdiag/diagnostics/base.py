@@ -197,23 +197,19 @@ class ExtendedSets:
     source: str = "Shivagunde et al. 2023"
 
 
-ChartKind = Literal["figures", "levels", "scatter", "cloze", "shuffles", "cutoffs", "regions"]
-"""Kind of a chart, which `lmdiag.report.charts.kinds` draws."""
-
-
 @dataclass(frozen=True)
 class Chart:
     """A chart of the report.
 
     Attributes:
-        kind: what it shows.
+        kind: what it shows, a key of `PLOTS_OF` in `lmdiag.report.charts.kinds`, which draws it.
         title: "" for the usual one.
         by, levels: the break-down that it shows, or the levels that it is restricted to (in
             `scatter`, a `*` stands for any part of a name).
         measures: see `FigureSelection`.
     """
 
-    kind: ChartKind
+    kind: str
     title: str = ""
     by: str = ""
     levels: tuple[str, ...] = ()

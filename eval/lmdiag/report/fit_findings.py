@@ -167,7 +167,10 @@ def _sentences_of_one(
 
 
 def _names(gains: Sequence[_Gain], n: int, noun: str) -> str:
-    """The models of some gains, or of many, how many of all they are."""
+    """Returns the names of the models of some gains; their number of all `n` if they are many.
+
+    `noun` is what is counted: "3 of 12 models".
+    """
     if len(gains) > MOST_NAMED:
         return f"all {n} {noun}" if len(gains) == n else f"{len(gains)} of {n} {noun}"
     return listing([gain.test.subject for gain in gains])

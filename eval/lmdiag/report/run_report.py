@@ -135,8 +135,10 @@ class Report:
             positions = [i for i in self.detailed if task in self.runs[i].results.tasks]
             runs = [self.runs[i] for i in positions]
             task_items = [items(run, task) for run in runs]
+            # a model has the same colour and mark in all tasks; a single one needs none
             looks = {self.figures.sources[i].label: self.detailed.index(i) for i in positions}
-            looks = looks if len(runs) > 1 else {}
+            if len(runs) == 1:
+                looks = {}
             tasks[task] = TaskRuns(task, runs, self.figures.of_runs(positions), task_items, looks)
         return tasks
 

@@ -105,7 +105,7 @@ def response_rows(table: Table, options: TableOptions) -> Table:
     if said.empty:
         raise BadInput(f"{table.name} has no responses: {_RULE}")
     _check(table, said)
-    items = _numbered(said)
+    items = _with_item_per_context(said)
     notes = [*table.notes]
     if "item" not in table.columns:
         notes.append("no column item: each context is an item")
@@ -267,16 +267,19 @@ def _check(table: Table, rows: DataFrame) -> None:
     problems.refuse()
 
 
-def _numbered(rows: DataFrame) -> DataFrame:
-    """Numbers the contexts of each item that has several, 7.1 and 7.2, by names of no item."""
+def _with_item_per_context(rows: DataFrame) -> DataFrame:
+    """Returns the rows with an item for each context: item 7 with two contexts is 7.1 and 7.2.
+
+    Where the table has an item of such a name, more points stand before the number, as in 7..1.
+    """
     place = (rows["context"] + "\n" + rows["right_context"]).groupby(rows["item"])
     number = place.transform(lambda texts: texts.factorize()[0] + 1)
     is_alone = number.groupby(rows["item"]).transform("max") == 1
     mark = "."
     while {*rows["item"]} & {*(rows["item"] + mark + number.map(str))[~is_alone]}:
         mark += "."
-    made = rows["item"] + mark + number.map(str)
-    return rows.assign(item=rows["item"].where(is_alone, made))
+    new_items = rows["item"] + mark + number.map(str)
+    return rows.assign(item=rows["item"].where(is_alone, new_items))
 
 
 def _counted(name: str, rows: DataFrame) -> DataFrame:

@@ -94,10 +94,11 @@ class Frontier:
         # answers. A causal model is told nothing: its start is log 1.
         start = -math.log(self.rules.longest or 1)
         self._is_after_space = self.encoded.is_after_space
+        # log-probabilities of partial words that were reached, and of those that ended as words
         self._reached = {PartialWord((), partial.total): start for partial in partials}
         self._ended: dict[PartialWord, float] = {}
-        self._seen = set(partials)
-        self._open: list[Node] = []
+        self._seen = set(partials)  # what need not be read again
+        self._open: list[Node] = []  # a heap of what may be read next, the most probable first
 
     @property
     def is_exact(self) -> bool:

@@ -13,7 +13,7 @@ class Plot(NamedTuple):
     """A chart with its caption.
 
     Attributes:
-        kind: one of `lmdiag.diagnostics.base.ChartKind`, or e.g. `steps`, `differences`.
+        kind: a key of `lmdiag.report.charts.kinds.PLOTS_OF`, or e.g. `steps`, `differences`.
         name: unique among the charts of a report; the name of its file.
         caption: what it shows and how to read it.
         chart: its Vega-Lite specification with data, without a `config`; colours are CSS variables
