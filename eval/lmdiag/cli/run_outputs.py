@@ -68,8 +68,6 @@ def score_command(
     else:
         data = data or "lmdiag"
         task = task or stimuli.only_task(stimuli.tasks(data), data)
-        if task not in stimuli.tasks(data):
-            raise BadInput(_no_task(task, data))
         rows = stimuli.load(data, task, allow_duplicates=allow_duplicates)
         shuffles, missing, notes = read_external(predictions, rows, setting)
         protocol = scoring.of(Protocol(tasks=(task,)))
@@ -89,15 +87,6 @@ def score_command(
 
     setting_results = results.of_setting(rows, setting, measured)
     showing.show(measures_output(setting_results, rule=rule))
-
-
-def _no_task(task: str, data: str) -> str:
-    """Returns the message about a task that a data set does not have, with the remedy."""
-    from lmdiag import stimuli
-
-    tasks = stimuli.tasks(data)
-    has = f"{data} has no task {task!r}{suggest(task, tasks)}"
-    return f"{has}: choose from {', '.join(tasks)}; for rows of your own give --data NAME.csv"
 
 
 def _shuffles(run: Run, path: Path, task: str, setting: str) -> list[Predictions]:

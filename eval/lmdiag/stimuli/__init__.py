@@ -140,8 +140,11 @@ def load(
         tasks = dataset.tasks
         task = task or (tasks[0] if len(tasks) == 1 else None)
         if task not in tasks:
-            there = f"no task {task!r}{suggest(task, tasks)}" if task else "several tasks"
-            raise BadInput(f"{source} has {there}: choose from {', '.join(tasks) or 'none'}")
+            choices = ", ".join(tasks) or "none"
+            if task is None:
+                raise BadInput(f"{source} has several tasks: choose from {choices}")
+            problem = f"{source} has no task {task!r}{suggest(task, tasks)}: choose from {choices}"
+            raise BadInput(f"{problem}; for rows of your own give --data NAME.csv")
         table = dataset.read(task, options.sheet)
         responses = responses or are_responses(table, options)
         if responses:  # NA may be a word
