@@ -59,7 +59,7 @@ PARTS_OF = {"sentence": "the whole sentence", "word": ""}
 _CELL_COLUMNS = {"suite", "model", "item", "n", "mean", "ci_low", "ci_high", "value"}
 """Columns of `Analysis.cells` and `Analysis.items` beside the conditions."""
 
-_Find = Callable[[DataFrame], Uses]
+_UsesOf = Callable[[DataFrame], Uses]
 """What finds the conditions of a table, or takes those that the user names."""
 
 _Groups = Mapping[tuple[str, str], DataFrame]
@@ -252,12 +252,12 @@ def analyse_table(
     if len(item) > 1 or "suite" in table:
         item_column = ""
 
-    def find(part: DataFrame) -> Uses:
+    def uses_in(part: DataFrame) -> Uses:
         return uses_of(rows.data_of(part), conditions, response, item=item_column)
 
     levels_found: Mapping[str, Sequence[str]] = {}
     if "item" in table:
-        uses = find(table)
+        uses = uses_in(table)
         refuse_near_levels(uses)
         refuse_between_items(uses)
         warnings = tuple(warnings_of(uses))
@@ -271,7 +271,7 @@ def analyse_table(
     is_accuracy = response == "correct" or bool(table[response].isin((0, 1)).all())
     is_required = bool(conditions or by or not formula)
     means = _means(
-        table, find, response, orders, is_required=is_required, is_each_region=is_each_region
+        table, uses_in, response, orders, is_required=is_required, is_each_region=is_each_region
     )
     names = dict.fromkeys(
         name for cell_means in means.values() for name in cell_means.columns.names
@@ -367,7 +367,7 @@ def _as_ordered_levels(
 
 def _means(
     table: DataFrame,
-    find: _Find,
+    uses_in: _UsesOf,
     response: str,
     orders: Mapping[str, Any],
     *,
@@ -376,7 +376,7 @@ def _means(
 ) -> dict[tuple[str, str], DataFrame]:
     """Suite and model -> the mean response of each item (rows) in each cell (columns)."""
     suites = {"": table}
-    if {"item", "suite"} <= {*table} and (is_each_region or not find(table).levels):
+    if {"item", "suite"} <= {*table} and (is_each_region or not uses_in(table).levels):
         suites = dict(iter(table.groupby("suite", sort=False)))
     means: dict[tuple[str, str], DataFrame] = {}
     problems = []
@@ -384,7 +384,7 @@ def _means(
         if is_each_region and not suite_rows[response].any():
             continue
         try:
-            cell_means = _means_of_models(suite_rows, find, response, orders)
+            cell_means = _means_of_models(suite_rows, uses_in, response, orders)
             means |= {
                 (suite, model): means_of_model for model, means_of_model in cell_means.items()
             }
@@ -404,7 +404,7 @@ def _item_by_name(table: DataFrame) -> list[str]:
 
 
 def _means_of_models(
-    table: DataFrame, find: _Find, response: str, orders: Mapping[str, Any]
+    table: DataFrame, uses_in: _UsesOf, response: str, orders: Mapping[str, Any]
 ) -> dict[str, DataFrame]:
     """Returns model -> mean response of each item (rows) in each cell of the design (columns).
 
@@ -415,7 +415,7 @@ def _means_of_models(
         near = suggest("item", table)
         has = f"the table has no column item{near}, which names the items of the design"
         raise BadInput(f"{has}: name them by --item COLUMN")
-    uses = find(table)
+    uses = uses_in(table)
     names = [*uses.levels]
     if not names:
         raise BadInput(why_no_conditions(uses) or NO_CONDITION)

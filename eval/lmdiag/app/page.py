@@ -297,7 +297,7 @@ class Page:
         self, kind: str, function: str, models: list[str], region: str, unit: str, layers: str,
         tasks: list[str], items: str, request: gr.Request,
     ) -> Updates:  # fmt: skip
-        """Starts a run."""
+        """Starts the run that the page describes, unless one is going on."""
         visit = self.visit(request)
         settings = {"region": region, "unit": unit, "layers": layers}
         try:

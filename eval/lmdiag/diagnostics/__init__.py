@@ -30,12 +30,15 @@ __all__ = [
 
 @cache
 def declared() -> dict[str, Diagnostic]:
-    """Returns name -> diagnostic for all modules of this package, in their order."""
+    """Returns name -> diagnostic for all modules of this package, in the order of reports.
+
+    Every `Diagnostic` at the top of a module counts: a new one needs no list of names.
+    """
     names = [module.name for module in pkgutil.iter_modules(__path__)]
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
     values = [value for module in modules for value in vars(module).values()]
-    declared = [value for value in values if isinstance(value, Diagnostic)]
-    ordered = sorted(declared, key=lambda diagnostic: (diagnostic.position, diagnostic.name))
+    diagnostics = [value for value in values if isinstance(value, Diagnostic)]
+    ordered = sorted(diagnostics, key=lambda diagnostic: (diagnostic.position, diagnostic.name))
     return {diagnostic.name: diagnostic for diagnostic in ordered}
 
 
@@ -57,11 +60,18 @@ def forms() -> list[str]:
 
 
 def get(task: str, form: str = "") -> Diagnostic:
-    """Returns the diagnostic of a task; for a user's own, its form under the name of the task.
+    """Returns what is declared of a task: its rows, measures, tables and charts.
+
+    A built-in diagnostic has the name of its task. A user's own task has none: it gets a copy of
+    the declaration of its form of data (words at blanks, sentences, pairs ...), with the name of
+    the task as its name and titles.
 
     Args:
         task: name of the task.
-        form: of the data, see `lmdiag.stimuli.Stimuli`; "" for rows with a blank.
+        form: of own data, see `lmdiag.stimuli.Stimuli.form`; "" for rows with a blank, and for the
+            tasks of built-in diagnostics.
     """
-    built = built_in().get(task) if not form else None
-    return built or replace(declared()[form or "custom"], name=task, title=task, short_title=task)
+    if not form and task in built_in():
+        return built_in()[task]
+    form_of_data = declared()[form or "custom"]
+    return replace(form_of_data, name=task, title=task, short_title=task)

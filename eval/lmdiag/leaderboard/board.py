@@ -210,7 +210,7 @@ class Board:
         return lines[-1].removeprefix("lmdiag: error: ") if lines else f"exit code {code}"
 
     def _command(self, request: RunRequest, data: str) -> list[str]:
-        """Returns the command of a child, see `lmdiag.leaderboard.child`."""
+        """Returns the command line of the process that runs a request, see its module `child`."""
         folder = self.folder(request)
         output = reading.real_path(folder.parents[1])
         options = {

@@ -118,6 +118,10 @@ def agreement(trials: Trials) -> list[Scores]:
     }
 
     def mean(name: str, column: Floats, statistic: Statistic = "share") -> Scores:
+        """Returns the scores of one measure, a value per context; undefined ones are left out.
+
+        `column` has the values of all rows; those of the rows of one context are the same.
+        """
         values = column[first_rows]
         is_defined = ~np.isnan(values)
         position = np.cumsum(is_defined) - 1  # of a defined item among those
@@ -132,7 +136,9 @@ def agreement(trials: Trials) -> list[Scores]:
         chance = np.full(len(items), 0.5) if name.startswith(("ew", "mw")) else None
         scores = Scores(name, items, values, statistic, chance=chance).take(is_defined)
         left_out = tuple(items[~is_defined])
-        levels_of_defined = {by: found for by, found in levels_of_defined.items() if found}
+        levels_of_defined = {
+            by: positions for by, positions in levels_of_defined.items() if positions
+        }
         return replace(scores, levels=levels_of_defined, left_out=left_out)
 
     scores = [mean(name, columns[name]) for name in ("ew", "mw")]

@@ -144,7 +144,7 @@ def _four_digits(value: float, reference: float = math.nan) -> str:
 
 
 def method_lines(fit: HumanFit) -> Iterator[str]:
-    """Yields how the figures were computed, and warnings."""
+    """Yields the lines below the tables of a fit: formulas, tests, how rows were read, warnings."""
     procedure = fit.table.procedure
     held_out = f", {procedure.folds} contiguous folds" if procedure.folds else ", in sample"
     yield f"full model: {fit.full}{', maximum likelihood' if fit.is_mixed else held_out}"

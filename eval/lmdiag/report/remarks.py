@@ -13,7 +13,7 @@ from lmdiag.text import first_few, visible, without_tokens
 
 
 def remarks_on_rows(task: str, figures: ReportFigures) -> list[str]:
-    """Returns lines on measures that are not there, and on samples."""
+    """Returns the lines below a task's tables: why measures are missing, and what was sampled."""
     sources = figures.having(task)
     lacking = dict[str, dict[str, None]]()  # why a measure is not there -> models
     for run, label in sources:

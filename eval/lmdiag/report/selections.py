@@ -52,7 +52,7 @@ class ReportFigures:
 
     @classmethod
     def of(cls, runs: Sequence[Results]) -> ReportFigures:
-        """Returns the figures of some runs."""
+        """Returns the figures of some runs as one table, with the labels and ranks of `table`."""
         sources = [LabelledRun(*pair) for pair in zip(runs, run_labels(runs), strict=True)]
         table = figure_records(runs).rename(columns={"ci_low": "low", "ci_high": "high"})
         is_human = table["measure"].str.startswith("human_")

@@ -116,6 +116,7 @@ class Processes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: object
     ) -> None:
+        """Ends the group of processes; what a failed process does depends on how it failed."""
         if self.count == 1:
             return
         if kind is None or issubclass(kind, SharedError):

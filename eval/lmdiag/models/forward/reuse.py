@@ -60,6 +60,7 @@ def reuse_sources(reader: Reader, roots: Sequence[TokenRow], layers: Sequence[La
     encoded = reader.encode([root.source for root in roots])
 
     def read(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
+        """Yields log-probabilities after each layer, a row per request; only the decoder runs."""
         decoder = reader.fill([row.ids for _, row in requests])
         inputs: dict[str, Any] = {f"decoder_{name}": tensor for name, tensor in decoder.items()}
         inputs |= select_sources(encoded, [blank for blank, _ in requests])
@@ -90,6 +91,7 @@ def reuse_keys_and_values(
     )
 
     def read(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
+        """Yields log-probabilities after each layer, a row per request in their order."""
         numbers = range(len(requests))
         longer = [n for n in numbers if len(requests[n][1].ids) > lengths[requests[n][0]]]
         if len(longer) == len(requests):
@@ -102,17 +104,16 @@ def reuse_keys_and_values(
         continued = read_longer([requests[n] for n in longer], layers) if longer else iter(())
         inner = reader.log_probs(root_pass, [layer for layer in layers if layer is not None], roots)
         for layer in layers:
-            is_root = layer is None and ordinary_log_probs is not None
-            log_probs = (
-                next(inner)
-                if ordinary_log_probs is None or not is_root
-                else ordinary_log_probs[roots]
-            )
+            if layer is None and ordinary_log_probs is not None:
+                log_probs = ordinary_log_probs[roots]
+            else:
+                log_probs = next(inner)
             if longer:
                 log_probs = torch.cat([log_probs, next(continued)])[order.to(log_probs.device)]
             yield log_probs
 
     def read_longer(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
+        """Yields the same of requests with pieces after their root, whose states are reused."""
         blanks = torch.tensor([blank for blank, _ in requests])
         pieces = [row.ids[lengths[blank] :] for blank, row in requests]
         inputs = reader.fill(pieces)
