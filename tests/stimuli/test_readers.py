@@ -594,6 +594,23 @@ def test_a_column_whose_levels_most_items_lack_is_named():
     assert "--conditions" not in said  # by which no effect would be tested
 
 
+def test_critical_words_and_their_lengths_are_no_missing_conditions():
+    verbs = ["is", "are", "was", "were"]
+    rows = {
+        "item": [str(n // 2) for n in range(8)],
+        "number": ["one", "two"] * 4,
+        "verb": [*verbs, *verbs],
+        "length": [len(verb) for verb in (*verbs, *verbs)],
+        "sentence": [f"The dog {n // 2} {verb} here." for n, verb in enumerate((*verbs, *verbs))],
+    }
+    found = design_of(stimuli.load(rows))
+    assert [*found.levels] == ["number"]
+    (said,) = found.warnings
+    assert (
+        said == "verb has the critical word of each sentence: --critical verb gives its surprisal"
+    )
+
+
 def test_what_is_read_stands_at_the_head_of_results(tmp_path):
     """A row, and what each column is used for; of runs, their own head says so."""
     rows = pd.DataFrame({

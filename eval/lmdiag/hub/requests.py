@@ -97,6 +97,8 @@ def request_of(
     """Returns the request of a model on the Hub: its full id, and the commit of a revision."""
     from huggingface_hub import HfApi
 
+    if model.startswith("demo:"):
+        raise BadInput(f"{model} is a part of lmdiag: name a model of the Hub, ORG/NAME")
     with plain_errors(f"cannot find model {model}" + (f" at {revision}" if revision else "")):
         info = HfApi().model_info(model, revision=revision)
     fields = {"model": info.id, "commit": info.sha, "dtype": dtype, "quantization": quantization}

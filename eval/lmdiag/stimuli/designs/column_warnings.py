@@ -45,7 +45,9 @@ def warnings_of(uses: Uses, places: Places | None = None) -> list[str]:
     lines += restart_lines(uses) if uses.restarts else ()
     if uses.levels:
         lines += [*filter(None, [_split_of_labels(uses)])]
-        dropped = [name for name in uses.dropped if not _has_words_of_texts(uses, name)]
+        dropped = [
+            x for x in uses.dropped if not (_has_words_of_texts(uses, x) or _counts(uses, x))
+        ]
         lines += [_nested(uses, name) or _dropped(uses, name) for name in dropped]
         many = [name for name in uses.candidates if _has_many(uses, name)]
         lines += filter(None, (_nested(uses, name) for name in many))
@@ -224,6 +226,16 @@ def _has_words_of_texts(uses: Uses, name: str) -> bool:
     pairs = zip(uses.rows.texts.tolist(), values.codes.tolist(), strict=True)
     filled = [(str(text), values.levels[code]) for text, code in pairs if code >= 0]
     return all(word_spans(text, word) for text, word in filled)
+
+
+def _counts(uses: Uses, name: str) -> bool:
+    """Whether a column has a number for each cell, as a length, and no item has all numbers."""
+    values = uses.rows.columns[name]
+    items = uses.rows.items.codes
+    is_complete = n_distinct_by(items, values.codes) == len(values.levels)
+    if is_complete.any() or not all(map(str.isnumeric, values.levels)):
+        return False
+    return is_known_from(values.codes, [items, *(uses.rows.columns[x].codes for x in uses.levels)])
 
 
 def _dropped(uses: Uses, name: str) -> str:
