@@ -112,6 +112,10 @@ def test_regions_have_the_sum_of_the_words_that_begin_in_them():
     unknown = [*spans[:2], spans[3]._replace(start=8, log_prob=None, n_tokens=0)]
     (*_, rest, _) = sentence_parts(text, unknown, regions)
     assert math.isnan(rest.bits)  # with a word that the tokenizer cannot represent
+    shared = [spans[0], *(spans[n]._replace(log_prob=0.0, n_tokens=0) for n in (1, 3))]
+    shared.insert(2, spans[2])
+    parts = sentence_parts(text, shared, regions)
+    assert [part.shares_token for part in parts] == ["next", "", "both", "previous"]
 
 
 def test_every_contrast_is_an_item_with_its_good_row_first(runs, forms):

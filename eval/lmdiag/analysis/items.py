@@ -34,8 +34,9 @@ def items_of(
         the columns of the data as the user wrote them, without those that are empty; of regions and
         words `number`, `name`, `text`, `start`; then surprisal (bits), probability, n_tokens and
         state (scored, censored, unscorable, shared for a word without a token of its own, or
-        empty for a region without words), for blanks rank
-        and top_word, and in a run with entropies, for blanks, words and regions, entropy (bits).
+        empty for a region without words); `shares_token` of regions and words, where a token covers
+        two of them ("next", "previous" or "both"); for blanks rank and top_word; and in a run with
+        entropies, for blanks, words and regions, entropy (bits).
         Rows also have the value of each measure, see
         `lmdiag.results.item_rows.measure_columns`. A column of the data that
         has one of these names gets `_data` at its end.

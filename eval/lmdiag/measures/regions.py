@@ -43,6 +43,7 @@ class SentencePart(NamedTuple):
         entropy: bits, before its first token; None where it is not known.
         state: scored; empty, for a region without words; shared, for words without a token of
             their own; unscorable.
+        shares_token: the neighbour with which it shares a token: "previous", "next", "both" or "".
     """
 
     number: int
@@ -53,6 +54,7 @@ class SentencePart(NamedTuple):
     n_tokens: int
     entropy: float | None
     state: PartState
+    shares_token: str
 
 
 def sentence_parts(
@@ -86,8 +88,22 @@ def sentence_parts(
         state = _state(bits, words_inside, is_empty=is_empty)
         n_tokens = sum(span.n_tokens for span in words_inside)
         entropy = next((entropy_before.get(span) for span in words_inside if span.n_tokens), None)
-        parts.append(SentencePart(number, name, start, end, bits, n_tokens, entropy, state))
+        following = next((span for span in spans if span.start >= end), None)
+        shares = _shares_token(words_inside, following)
+        parts.append(SentencePart(number, name, start, end, bits, n_tokens, entropy, state, shares))
     return parts
+
+
+def _shares_token(words: Sequence[WordSpan], following: WordSpan | None) -> str:
+    """Returns the neighbour with which the words of a part share a token."""
+    if not words:
+        return ""
+    begins_before = words[0].shares_token
+    has_own = not all(word.shares_token for word in words)
+    ends_behind = has_own and following is not None and following.shares_token
+    if begins_before and ends_behind:
+        return "both"
+    return "previous" if begins_before else "next" if ends_behind else ""
 
 
 def _state(bits: float, words: Sequence[WordSpan], *, is_empty: bool) -> PartState:

@@ -35,7 +35,9 @@ Per = Literal["row", "sentence", "region", "word"]
 """What a row is of: a row of the data, with the surprisal of its critical word where it has one; a
 whole sentence; a region or a word of it."""
 
-PREDICTED = ("surprisal", "probability", "entropy", "rank", "n_tokens", "state", "top_word")
+PREDICTED = (
+    "surprisal", "probability", "entropy", "rank", "n_tokens", "state", "shares_token", "top_word",
+)  # fmt: skip
 """Columns of what the model predicted, of rows with a blank; rows of sentences have no rank and no
 top word, and of entropies only those of words and regions."""
 
@@ -187,7 +189,10 @@ def part_rows(
         for part in parts:
             text = sentence[part.start : part.end]
             predicted = part.bits, 2.0**-part.bits, part.entropy, part.n_tokens, part.state
-            records.append((row, part.number, part.name, text, part.start, *predicted))
+            place = part.number, part.name, text, part.start
+            records.append((row, *place, *predicted, part.shares_token))
     names = ["row", *PARTS, "surprisal", "probability", "entropy", "n_tokens", "state"]
-    table = DataFrame(records, columns=names)
+    table = DataFrame(records, columns=[*names, "shares_token"])
+    if not table["shares_token"].any():
+        table = table.drop(columns="shares_token")
     return table if predictions.entropies else table.drop(columns="entropy")
