@@ -26,7 +26,7 @@ from lmdiag.report import formats, numbers
 from lmdiag.report.display import output_of
 from lmdiag.report.formats import word
 from lmdiag.report.formats.terminal import print_output
-from lmdiag.report.grid import CellText, text_grid
+from lmdiag.report.grid import CellText, grouped, text_grid
 from lmdiag.report.labels import run_labels
 from lmdiag.report.output import Fact, Output, Section
 from lmdiag.report.run_report import Report, brief_output
@@ -335,3 +335,12 @@ def test_a_long_heading_of_labels_counts_in_the_width_of_latex():
     heading = "a model with a long name − another model with a long name"
     text = sections_as("latex", [Section("", [text_grid("", (heading,), rows)])])
     assert r"\begin{tabular}{@{}p{" in text
+
+
+@pytest.mark.parametrize("models", ["ab", "aabb"])
+def test_rows_of_people_have_one_label_as_those_of_models_in_word(models):
+    labels = [(f"figure {i % 2}", model) for i, model in enumerate(models)]
+    labels.append(("people", ""))
+    grid = grouped(text_grid("", ("", "model"), [(label, {"n": "1"}) for label in labels]))
+    assert {len(row.labels) for row in grid.rows} == {1}
+    assert grid.rows[-1].labels == ("people",)

@@ -319,8 +319,8 @@ def grouped(grid: Grid) -> Grid:
     heading = None
     for row in grid.rows:
         label, *others = row.labels
-        if not any(others):
-            rows.append(row)
+        if not label or not any(others):
+            rows.append(row._replace(labels=(label or others[0],)))
             continue
         without_label = row._replace(labels=(*others,))
         rows += with_heading(label, [without_label])[label == heading :]
