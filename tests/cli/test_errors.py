@@ -171,7 +171,15 @@ def test_help_shows_ten_options_a_group_or_all(capsys, monkeypatch):
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [("ValueError('x')", 70), ("OSError('x')", 2), ("BadInput('x')", 2), ("BrokenPipeError", 141)],
+    [
+        ("ValueError('x')", 70),
+        ("ImportError('x')", 70),
+        ("OSError('x')", 2),
+        ("BadInput('x')", 2),
+        ("MemoryError", 2),
+        ("ImportError('x.so: failed to map segment from shared object')", 2),
+        ("BrokenPipeError", 141),
+    ],
 )
 def test_a_fault_of_lmdiag_has_its_own_exit_code(error, code):
     """1 is a loss, and nothing else; only a fault has a traceback."""

@@ -227,6 +227,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except (CycloptsError, BadInput, OSError, KeyboardInterrupt) as error:
         return end(error, name, _STOPPED.get(name, "nothing was written"))
+    except (MemoryError, ImportError) as error:
+        if not lacks_memory(error):
+            raise
+        return end(MemoryError(), name, "")
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Returns whether there is not enough memory, also for a library that is being loaded."""
+    signs = ("failed to map segment", "cannot map zero-fill", "cannot allocate memory")
+    return isinstance(error, MemoryError) or any(sign in str(error) for sign in signs)
 
 
 class TypedCommand(App):
@@ -358,7 +368,10 @@ def end(error: BaseException, command: str, state: str) -> int:
             print(f"{below}{line}", file=sys.stderr, flush=True)
         return code
     message = str(error)
-    if isinstance(error, OSError):
+    if isinstance(error, MemoryError):
+        remedy = "close other programs or raise the limit (ulimit -v, ulimit -d), and run again"
+        message = f"not enough memory; what was saved is kept: {remedy}"
+    elif isinstance(error, OSError):
         # The reader has closed the pipe, as in `lmdiag report RUN | head -1`, or the disk is full:
         # Python would try again to print the output when it exits.
         try:

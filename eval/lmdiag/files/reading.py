@@ -304,6 +304,8 @@ def read_parquet(path: Path, columns: Container[str] | None = None) -> pa.Table:
                 except Exception as error:
                     raise ValueError(f"column {name} of type {column.type}: {error}") from None
     except (pa.ArrowException, ValueError, OverflowError, KeyError, MemoryError) as error:
+        if "Resource temporarily unavailable" in str(error):  # no memory for another thread
+            raise MemoryError from None
         raise BadInput(f"{path} cannot be read: not valid Parquet ({shortened(error)})") from None
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {shortened(error.strerror or error)}") from None
