@@ -16,16 +16,10 @@ from cyclopts.validators import Number
 
 import lmdiag
 from lmdiag import options
-from lmdiag.asking.protocol import (  # cyclopts looks up the types of the fields here, too
-    Bos,  # noqa: F401
-    Elicitation,  # noqa: F401
-    FinalPeriod,  # noqa: F401
-    FirstLetter,  # noqa: F401
-    Pll,  # noqa: F401
+from lmdiag.asking.protocol import (
     Protocol,
     QueryOptions,
     ScoringOptions,
-    Unit,  # noqa: F401
     checked_ranks,
     checked_threshold,
 )
@@ -210,6 +204,12 @@ def with_parameters(**parameters: Parameter) -> Callable[[type[_Options]], type[
     return decorate
 
 
+def with_inherited_types(record: type[_Options]) -> type[_Options]:
+    """Decorates a record that extends others, whose types cyclopts would look up in this module."""
+    record.__annotations__ |= get_type_hints(record, include_extras=True)
+    return record
+
+
 def hides(*names: str) -> Callable[[type[_Options]], type[_Options]]:
     """Decorates a record of which a command does not offer some fields of the record it extends.
 
@@ -259,12 +259,14 @@ class TablesOfWords(TableOptions):
 
 @dataclass(frozen=True, kw_only=True)
 @hides("layer")
+@with_inherited_types
 class QueryOfLayers(options.LayerOptions, QueryOptions):
     """How models are asked, after several layers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 @hides("layer")
+@with_inherited_types
 class SentenceScoring(options.LayerOptions, ScoringOptions):
     """What a probability of whole sentences is about, after several layers."""
 
