@@ -208,3 +208,11 @@ def test_published_diagnostics_need_no_table(open_page):
     page.get_by_label("Published diagnostics").first.check()
     page.get_by_label("small demo items").check()
     assert "NEG-136" in run(page)
+
+
+def test_run_is_clicked_at_once_after_another_table_is_chosen(open_page):
+    page = open_page()
+    give_example(page, "Reading times")
+    page.wait_for_selector(".use")
+    give_example(page, "Acceptability ratings")
+    assert "Rating by island x length" in run(page)

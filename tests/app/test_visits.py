@@ -1,6 +1,7 @@
 """What the page does, without its widgets: reading, runs, files, escaped texts."""
 
 import shlex
+import zipfile
 
 import pytest
 from launched import HANG
@@ -184,6 +185,14 @@ def test_a_last_condition_that_is_not_to_be_used_stays_with_a_line(tmp_path):
     uses = {column.name: column for column in visit.columns()}
     assert (uses["island"].use, uses["length"].use) == ("condition", "not used")
     assert uses["island"].problems[-1].startswith("there is no other condition")
+
+
+def test_a_file_that_unpacks_to_hundreds_of_megabytes_is_not_read(tmp_path):
+    with zipfile.ZipFile(tmp_path / "own.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", bytes(visits.MOST_UNPACKED + 2**20))
+    visit = Visit(tmp_path)
+    visit.take(tmp_path / "own.xlsx")
+    assert visit.found.error.startswith("own.xlsx has 201 MB when it is unpacked, at most 200 MB")
 
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"

@@ -27,7 +27,7 @@ from lmdiag.types import BadInput
 if TYPE_CHECKING:
     from lmdiag.api.table_check import CheckedColumn, Remedy, TableCheck
 
-MOST_BYTES = 20_000_000
+MOST_BYTES = 20 * 2**20
 """Size of an uploaded file."""
 
 _MOST_COLUMNS = 60
@@ -176,7 +176,15 @@ class Page:
             [self.own, self.published, self.second, self.asked], **_LAST,
         )  # fmt: skip
         running = [self.timer, self.run, self.stop, self.progress, self.result]
-        settings = [self.models, self.region, self.unit, self.layers, self.tasks, self.items]
+        settings = [
+            self.models,
+            self.region,
+            self.unit,
+            self.layers,
+            self.tasks,
+            self.items,
+            self.version,
+        ]
         self.run.click(self.start, [self.kind, self.function, *settings], running, **_QUIET)
         self.stop.click(self.end, None, [self.progress], **_QUIET)
         results = [self.report, self.command, self.python, *self.downloads.values()]
@@ -295,7 +303,7 @@ class Page:
 
     def start(
         self, kind: str, function: str, models: list[str], region: str, unit: str, layers: str,
-        tasks: list[str], items: str, request: gr.Request,
+        tasks: list[str], items: str, version: float, request: gr.Request,
     ) -> Updates:  # fmt: skip
         """Starts the run that the page describes, unless one is going on."""
         visit = self.visit(request)
@@ -307,6 +315,9 @@ class Page:
                 elif visit.found is None or visit.found.error:
                     raise BadInput("give a table that can be read, or choose an example")
                 else:
+                    if version != visit.version:  # the page does not show this reading yet
+                        function = calls.function_of(visit.found)
+                        settings["region"] = ""
                     settings["response"] = visit.response
                     call = calls.call_of(visit.found, function, models, settings)
                 job = visit.start(call)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
-from lmdiag.text import shortened, visible
+from lmdiag.text import listing, shortened, visible
 
 if TYPE_CHECKING:
     from lmdiag.api.table_check import CheckedColumn, TableCheck
@@ -26,6 +27,13 @@ ABOUT_MODELS = (
 )
 
 _MOST_PROBLEMS = 6
+
+_ON_PAGE = {
+    "the menus of the columns": r"--(columns|wide|critical|item|conditions|response)\b",
+    "the menu of regions": r"--region\b",
+    "More options": r"--(unit|layers)\b",
+}
+"""Where something is chosen on the page -> the options that messages name for it."""
 
 
 def step(number: int, name: str, text: str = "") -> str:
@@ -113,7 +121,10 @@ def column_note(columns: Sequence[CheckedColumn]) -> str:
 
 def problem(text: str) -> str:
     """Returns a message on something that is wrong."""
-    return Markup('<p class="problem" role="alert">{}</p>').format(visible(shortened(text, 600)))
+    places = [place for place, option in _ON_PAGE.items() if re.search(option, text)]
+    hint = f" On this page, use {listing(places)}." if places else ""
+    line = Markup('<p class="problem" role="alert">{}<span>{}</span></p>')
+    return line.format(visible(shortened(text, 600)), hint)
 
 
 def progress(text: str, share: float | None) -> str:

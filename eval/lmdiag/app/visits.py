@@ -6,6 +6,7 @@ import re
 import shutil
 import tempfile
 import traceback
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,9 @@ from lmdiag.types import BadInput
 if TYPE_CHECKING:
     from lmdiag.api.table_check import CheckedColumn, TableCheck
     from lmdiag.presentable import Presentable
+
+MOST_UNPACKED = 200 * 2**20
+"""Bytes of all parts of an Excel file, which are compressed in it."""
 
 TURNS = BoundedSemaphore(2)
 """Runs of all windows at once; further ones wait."""
@@ -53,12 +57,14 @@ class Visit:
     def take(self, file: Path | None) -> None:
         """Reads another table, or forgets the one that was read."""
         with self.lock:
-            if file:
+            problem = _size_problem(file) if file else ""
+            if file and not problem:
                 self.check(file)
-            else:
-                self.stop()
-                self.found = None
-                self.version += 1
+                return
+            self.stop()
+            no_rows = lmdiag.check({})
+            self.found = replace(no_rows, error=problem) if file else None
+            self.version += 1
 
     def check(self, file: Path, **options: Any) -> None:
         """Reads a table. A run of what was read before is stopped."""
@@ -146,6 +152,18 @@ class Visit:
         if self.found and self.found.remedies(line) and line not in self.found.warnings:
             self.found = replace(self.found, warnings=(*self.found.warnings, line))
             self.version += 1
+
+
+def _size_problem(file: Path) -> str:
+    """Says that an Excel file would take too much memory; "" for others."""
+    if not zipfile.is_zipfile(file):
+        return ""
+    with zipfile.ZipFile(file) as archive:
+        size = sum(part.file_size for part in archive.infolist())
+    if size <= MOST_UNPACKED:
+        return ""
+    most = f"at most {MOST_UNPACKED >> 20} MB are read here"
+    return f"{file.name} has {size >> 20:,} MB when it is unpacked, {most}: give fewer rows"
 
 
 def _with_problem(found: TableCheck, name: str, line: str) -> TableCheck:
