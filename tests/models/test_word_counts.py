@@ -449,7 +449,9 @@ def test_a_file_that_is_not_there_is_named():
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_trigram_model_of_natural_stories_runs_every_command(human, tmp_path, monkeypatch):
+def test_a_trigram_model_of_natural_stories_runs_every_command(
+    human, public_suites, tmp_path, monkeypatch
+):
     pytest.importorskip("kenlm", reason="kenlm is not installed")
     times = human / "kuribayashi-2024/data/NS/all.txt.annotation.filtered.averaged_rt.csv"
     words = read_csv(times, keep_default_na=False)
@@ -466,6 +468,8 @@ def test_a_trigram_model_of_natural_stories_runs_every_command(human, tmp_path, 
     ]
     Path("regions.csv").write_text("\n".join(rows), "utf-8")
     Path("said.csv").write_text("item,context,response\n1,The old,man\n1,The old,boy\n2,A,dog\n")
+    rows = ["item,cond,sentence_good,sentence_bad", "1,a,The man was old.,The man were old."]
+    Path("pairs.csv").write_text("\n".join([*rows, "2,a,The boys bark.,The boys barks."]), "utf-8")
     Path("texts.txt").write_text("The old man — the boy.\n", "utf-8")
     run = "results/ngram--stories.arpa/diagnostics-token"
     of_sentences = "results/ngram--stories.arpa/regions-token"
@@ -473,7 +477,11 @@ def test_a_trigram_model_of_natural_stories_runs_every_command(human, tmp_path, 
     for command in (
         ["run", "--data", "demo", "--model", model, "frequency:en", "--entropy"],
         ["run", "regions.csv", "--model", model],
+        ["run", "pairs.csv", "--model", model, "frequency:en"],
+        ["run", str(public_suites / "fgd-embed3.json"), "--model", model, "frequency:en"],
+        ["run", "--data", "demo", "--tasks", "agreement", "--model", model, "frequency:en"],
         ["report", run, "--out", "report.html"],
+        ["report", run, "results/frequency--en/diagnostics-token", "--out", "report.docx"],
         ["items", run, "--out", "items.csv"],
         ["compare", run, "results/frequency--en/diagnostics-token"],
         ["analyse", of_sentences],
