@@ -87,7 +87,6 @@ def _response(layout: TableLayout, context: str) -> str:
     named_words = named("response", words) if _has_several_words(layout, context) else []
     words = [x for x in words if x in named_words or not _are_general(layout, context, x)]
     words = [x for x in words if not _is_condition(x)]
-    words = [x for x in words if not layout.values[x].are_identifiers]
     words = [x for x in words if layout.values[x].have_letters]
     known = named("response", words)
     readers = [layout.values[name] for name in named("reader", layout.values)]

@@ -339,10 +339,7 @@ def sentences(layout: TextColumns, names: Sequence[str]) -> Iterator[TableOption
     if pair and are_judged(pair):
         columns = {**_item(layout), **dict(zip(PAIR, pair, strict=True))}
         yield TableOptions(columns=named_options(columns))
-    if apart := _whole_parts(layout, names):
-        joined = f"sentence={apart[0]}..{apart[-1]}"
-        yield TableOptions(columns=(*named_options(_item(layout)), joined))
-    elif len(related) == 1:
+    if len(related) == 1:
         is_alone = related != ["sentence"] or "context" not in layout.values
         columns = {**_item(layout), "sentence": related[0]}
         chosen = named_options(columns) if is_alone else ("sentence=sentence",)
@@ -350,15 +347,6 @@ def sentences(layout: TextColumns, names: Sequence[str]) -> Iterator[TableOption
     elif not labels_of_each(layout, related):
         wide = _wide(layout, related, _item(layout))
         yield replace(wide, critical=of_word, filter=_filter(layout, related, critical))
-
-
-def _whole_parts(layout: TextColumns, names: Sequence[str]) -> list[str]:
-    """The columns of texts that differ in the numbers of their names, and go on with each other."""
-    for family in layout.numbered_words():
-        is_all = {*names} == {*family}
-        if is_all and not any(layout.are_related(*pair) for pair in combinations(family, 2)):
-            return family
-    return []
 
 
 def have_words_each(layout: TextColumns, contexts: Sequence[str]) -> bool:

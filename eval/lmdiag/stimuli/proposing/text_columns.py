@@ -9,7 +9,6 @@ from statistics import median
 
 from lmdiag.stimuli.values.codes import combined, n_distinct
 from lmdiag.stimuli.values.critical_words import critical_options, may_be_critical, word_spans
-from lmdiag.stimuli.values.items import names_rows
 from lmdiag.stimuli.values.kinds import FEW_ROWS, MOST_LABELS, RELATED, overlap, words_of
 from lmdiag.stimuli.values.layouts import TableLayout
 from lmdiag.stimuli.values.marks import is_ended
@@ -97,7 +96,6 @@ class TextColumns(TableLayout):
         if begin:
             return begin
         words = [x for x in words if not (self._is_condition(x) or _names_verdicts(x))]
-        words = [x for x in words if not (names_rows(x) and self.values[x].are_numbered)]
         plain = [x for x in self.of_kind("word") if x in words]
         plain = plain or [x for x in self.of_kind("label", "text") if x in words]
         text = self.gapped or next(iter(self.contexts), "")

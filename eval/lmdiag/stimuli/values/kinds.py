@@ -47,7 +47,6 @@ _FILE = re.compile(
     re.IGNORECASE,
 ).fullmatch
 _LETTER = re.compile(r"[^\W\d_]").search
-_DIGIT = re.compile(r"\d").search
 _GAPS = re.compile(GAP, re.IGNORECASE).findall
 _UNDERSCORES = re.compile(SINGLE_GAP).findall
 _JOINED_PARTS = re.compile(
@@ -117,16 +116,6 @@ class Distinct:
         texts = [level for level in self.sample if _has_words(level)]
         n_texts = sum(not _AMOUNT(text) for text in texts)
         return 2 * n_texts >= len(self.sample)
-
-    @cached_property
-    def are_identifiers(self) -> bool:
-        """Whether most values are names as filler_1."""
-        return 2 * sum(bool(_JOINED_PARTS(level)) for level in self.sample) > len(self.sample)
-
-    @cached_property
-    def are_numbered(self) -> bool:
-        """Whether most values have a digit, as names and numbers of items."""
-        return 2 * sum(bool(_DIGIT(level)) for level in self.sample) > len(self.sample)
 
     @property
     def mean_words(self) -> float:

@@ -92,12 +92,12 @@ class TableLayout:
     def numbered_words(self) -> list[list[str]]:
         """Returns three or more columns of texts whose names differ in their numbers alone.
 
-        Names of items and labels that repeat in all of them are none.
+        Labels that repeat in all of them are none.
         """
         stems: dict[str, list[str]] = {}
         for name, values in self.values.items():
             is_text = self.kinds[name] in ("word", "text", "label") and values.have_letters
-            if re.search(r"\d", name) and is_text and not values.are_identifiers:
+            if re.search(r"\d", name) and is_text:
                 stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
         families = [names for names in stems.values() if len(names) > 2]
         return [names for names in families if not all(map(self.are_answers, names))]
