@@ -99,8 +99,8 @@ def rows_of_texts(
         return OtherRows("", what) if same else None
     if layout.gapped == "sentence" and not layout.values["sentence"].are_underscored:
         return None  # there is an error for it
-    named = f"({', '.join(texts)})" if len(texts) < 7 else ""
-    several = f"{len(texts)} texts in a row {named}"
+    named = f" ({', '.join(texts)})" if len(texts) < 7 else ""
+    several = f"{len(texts)} texts in a row{named}"
     if partial:
         options, unread = next(iter(partial.items()))
         return OtherRows(

@@ -121,9 +121,11 @@ def converted(table: Table, task: str, problems: Problems) -> dict[str, list[Any
         if there in columns and other not in columns:
             problems.append(f"{table.name}: there is a column {there} but no {other}: {_COMPARING}")
     if missing := [name for name in needed if name not in columns]:
-        other = ", or a sentence, or sentence_good and sentence_bad" * ("target" in needed)
-        if "sentence" in columns:
-            other += "; --columns sentence=sentence reads the column sentence"
+        other = ""
+        if "target" in needed:
+            other = ", or a sentence, or sentence_good and sentence_bad"
+            text = "sentence" if "sentence" in columns else "COLUMN"
+            other += f"; --columns sentence={text} reads the column {text}"
         rule = f"every row needs {' and '.join(needed)}{other}"
         problems.append(str(table.lacks(missing[0], rule)))
         problems.refuse()
