@@ -347,6 +347,13 @@ def test_words_of_scripts_without_spaces_are_joined_without_them(tmp_path):
     assert np.allclose(sums, whole["surprisal"])
 
 
+def test_markup_among_words_is_refused_with_its_filter():
+    words = pd.DataFrame({"text": "a", "position": [1, 2, 3], "word": ["It", "ran.", "<eos>"]})
+    human = read_human(words.assign(rt=1.0), chosen=Procedure(response="rt", controls=()))
+    with pytest.raises(BadInput, match=r"rows:3: column word has markup.* --filter 'word!=<eos>'"):
+        human.running_texts()
+
+
 APART = {"text": ["a"] * 5, "position": [*range(1, 6)], "word": ["She", "did", "n't", "run", "."]}
 
 

@@ -35,6 +35,7 @@ from lmdiag.stats import Values
 from lmdiag.stimuli.designs.shown import read_lines
 from lmdiag.stimuli.proposing.other_rows import columns_of_words, is_one_text, naming_option
 from lmdiag.stimuli.proposing.word_rows import dividing_columns, word_rows
+from lmdiag.stimuli.reading.conversion import markup_problem
 from lmdiag.stimuli.reading.steps import read_frame_rows
 from lmdiag.stimuli.values.kinds import values_of
 from lmdiag.stimuli.values.layouts import TableLayout
@@ -259,6 +260,15 @@ class HumanTable:
         distance = words["position"] - earlier["position"]
         return earlier["value"].to_numpy(), (distance.notna() & (distance != lag)).to_numpy()
 
+    def _refuse_markup(self, words: Series[str]) -> None:
+        """Refuses words as <eos>, which models would read as text."""
+        for word in words.unique():
+            if problem := markup_problem(word):
+                row = int(np.flatnonzero(words == word)[0])
+                column = self.procedure.word
+                remedy = f"{problem}, or give --filter {shlex.quote(f'{column}!={word}')}"
+                raise BadInput(f"{self.where(row)}: column {column} {remedy}")
+
     def check_words(self) -> None:
         """Refuses a table in which rows of one text and position have different words."""
         column = self.procedure.word
@@ -372,6 +382,7 @@ class HumanTable:
                     remedy = shlex.quote(f"{procedure.word}!=")
                     what = f"is empty; write the word, or give --filter {remedy}"
                 raise BadInput(f"{self.where(row)}: column {procedure.word} {what}")
+        self._refuse_markup(words)
         self.check_words()
         rows = self.first_rows
         names = self.texts(procedure.text)[rows].tolist()
