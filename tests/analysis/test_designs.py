@@ -425,5 +425,5 @@ def test_a_known_name_of_items_is_taken_and_levels_may_be_texts():
     assert "columns: stimulus as item" in found.notes
     with pytest.raises(BadInput, match=r"levels.*: write COLUMN=a,b,c"):
         lmdiag.analyse(table, levels="y,x")
-    with pytest.raises(BadInput, match="for the effects at one level write --filter a=x"):
+    with pytest.raises(BadInput, match="for the effects of b at one level give --filter a=x"):
         lmdiag.analyse(table.assign(b=[1, 2] * 3), by="a", conditions="b")
