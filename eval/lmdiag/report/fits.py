@@ -133,7 +133,7 @@ def _left_out_grid(fit: HumanFit) -> Grid:
 def _four_digits(value: float, reference: float = math.nan) -> str:
     """A number with four significant digits, or with as many decimals as another one has.
 
-    >>> _four(304.3158), _four(-0.89114), _four(12.25, like=0.89114)
+    >>> _four_digits(304.3158), _four_digits(-0.89114), _four_digits(12.25, reference=0.89114)
     ('304.3', '−0.8911', '12.2500')
     """
     if math.isnan(value):
