@@ -444,7 +444,12 @@ def test_names_in_a_chart_overlap_no_higher_name_and_no_point():
     data = pd.DataFrame({"name": names, "value": values, "is_large": False})
     data.loc[3, "is_large"] = True  # whose name stands left of its point
     sizes = pd.Series([8.0, 8.0, 8.5, 10.0])  # a decade has 150 pixels
-    assert site._apart(data, sizes) == ["weak", "strong", "medium-medium-medium-", ""]
+    assert site._names_without_overlap(data, sizes) == [
+        "weak",
+        "strong",
+        "medium-medium-medium-",
+        "",
+    ]
     data.loc[0, "name"] = "weak-weak-weak-"  # 90 pixels, and the point of another one is at 75
     data.loc[2, "value"] = 0.42
-    assert site._apart(data, sizes) == ["", "strong", *names[2:]]
+    assert site._names_without_overlap(data, sizes) == ["", "strong", *names[2:]]

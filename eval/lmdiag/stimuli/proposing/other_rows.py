@@ -210,7 +210,9 @@ def filter_of_numbers(columns: Mapping[str, Distinct], response: str) -> str:
         return ""
     is_number = np.array([*map(is_numeral, values.levels), False])[values.codes]
     for name, labels in columns.items():
-        for number, level in enumerate(labels.levels if len(labels.levels) <= MOST_LABELS else ()):
+        if name == response or len(labels.levels) > MOST_LABELS:
+            continue
+        for number, level in enumerate(labels.levels):
             if ((labels.codes == number) == is_number).all():
                 return f"{name}={level}"
     return ""
