@@ -31,11 +31,13 @@ def served(tmp_path_factory):
     port = free_port()
     folder = tmp_path_factory.mktemp("served")
     command = [sys.executable, "-m", "lmdiag", "app", "--port", port, "--no-browser"]
-    program = Popen(command, env=environment(TMPDIR=str(folder)), stdout=DEVNULL, stderr=DEVNULL)
+    log = folder / "log.txt"
+    with log.open("w") as stream:
+        program = Popen(command, env=environment(TMPDIR=str(folder)), stdout=DEVNULL, stderr=stream)
     until = time.monotonic() + HANG
     while not _answers(port) and time.monotonic() < until and program.poll() is None:
         time.sleep(0.5)
-    yield SimpleNamespace(address=f"http://127.0.0.1:{port}/", folder=folder)
+    yield SimpleNamespace(address=f"http://127.0.0.1:{port}/", folder=folder, log=log)
     program.terminate()
     program.wait(timeout=HANG)
     assert not [*folder.glob("lmdiag-app-*")]
@@ -200,6 +202,13 @@ def test_two_persons_do_not_see_each_other_and_leave_nothing(open_page, served):
     while [*served.folder.glob("lmdiag-app-*/*/times.csv")] and time.monotonic() < until:
         time.sleep(0.5)
     assert not [*served.folder.glob("lmdiag-app-*/*/times.csv")]
+
+
+def test_the_address_is_written_into_a_file(served):
+    until = time.monotonic() + HANG
+    while served.address not in served.log.read_text() and time.monotonic() < until:
+        time.sleep(0.5)
+    assert f"lmdiag: the page is at {served.address};" in served.log.read_text()
 
 
 @pytest.mark.long

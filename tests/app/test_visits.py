@@ -187,6 +187,19 @@ def test_a_last_condition_that_is_not_to_be_used_stays_with_a_line(tmp_path):
     assert uses["island"].problems[-1].startswith("there is no other condition")
 
 
+def test_a_menu_that_is_left_unchanged_changes_nothing(tmp_path):
+    visit = example("2 x 2 design", tmp_path)
+    visit.function = "analyse"
+    version = visit.version
+    for columns in visit.groups():
+        assert not visit.choose([column.name for column in columns], columns[0].use)
+    assert (visit.version, visit.function) == (version, "analyse")
+    assert visit.choose(["attractor"], "not used")
+    assert visit.function == "analyse"
+    visit.take(visits.example_file("2 x 2 design", tmp_path))
+    assert visit.function == "run"
+
+
 def test_a_file_that_unpacks_to_hundreds_of_megabytes_is_not_read(tmp_path):
     with zipfile.ZipFile(tmp_path / "own.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", bytes(visits.MOST_UNPACKED + 2**20))

@@ -113,7 +113,7 @@ class Page:
             [*menus.EXAMPLE_TABLES], value=None, label="Or try an example", elem_id="example"
         )
         # a change of this number draws the table again; changes of a state need the queue
-        self.version = gr.Number(0, visible="hidden", label="version")
+        self.version = gr.Number(0, visible="hidden", label="version", elem_id="version")
         draw = gr.render([self.version], [self.version.change], queue=False, show_progress="hidden")
         draw(self._show_table)
         self.function = gr.Radio(
@@ -214,6 +214,7 @@ class Page:
     def turn(self, kind: str, function: str, request: gr.Request) -> Updates:
         """Shows what belongs to own tables or published diagnostics, and to a function."""
         is_own = kind == _OWN
+        self.visit(request).function = function
         return {
             self.own: gr.update(visible=is_own),
             self.published: gr.update(visible=not is_own),
@@ -224,7 +225,7 @@ class Page:
     def _state(self, visit: Visit) -> Updates:
         """What follows from how a table is read, for the widgets `read`."""
         found = visit.found
-        name = calls.function_of(found) if found else "run"
+        name = visit.function or "run"
         regions = shown.region_names(found) if found else {}
         return {
             self.version: visit.version,
@@ -294,8 +295,8 @@ class Page:
 
         def handle(use: str, request: gr.Request) -> Updates:
             visit = self.visit(request)
-            visit.choose(names, use)
-            return self._state(visit)
+            is_read_again = visit.choose(names, use)
+            return self._state(visit) if is_read_again else {self.version: visit.version}
 
         return handle
 
@@ -316,7 +317,7 @@ class Page:
                     raise BadInput("give a table that can be read, or choose an example")
                 else:
                     if version != visit.version:  # the page does not show this reading yet
-                        function = calls.function_of(visit.found)
+                        function = visit.function
                         settings["region"] = ""
                     settings["response"] = visit.response
                     call = calls.call_of(visit.found, function, models, settings)
@@ -385,8 +386,19 @@ def _is_read(visit: Visit) -> bool:
     return visit.found is not None and not visit.found.error
 
 
-def serve(file: Path | None, host: str, port: int | None, *, opens: bool) -> None:
-    """Serves the page until the process ends; all files of its visits are removed then."""
+def serve(
+    file: Path | None, host: str, port: int | None, *, opens: bool,
+    on_start: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Serves the page until the process ends; all files of its visits are removed then.
+
+    Args:
+        file: table that the page opens with; None for none.
+        host: see `lmdiag app --help`, also for the port.
+        port: None for the first free one.
+        opens: whether the browser is opened.
+        on_start: is called with the address, as soon as the page can be opened.
+    """
     theme = gr.themes.Base(
         primary_hue="blue", neutral_hue="slate", font=["system-ui", "sans-serif"],
         font_mono=["ui-monospace", "monospace"],
@@ -400,4 +412,7 @@ def serve(file: Path | None, host: str, port: int | None, *, opens: bool) -> Non
             js=read_text(resource_path("cards", "app.js")), run_history=False,
             max_file_size=MOST_BYTES, ssr_mode=False, show_error=False,
             _frontend=False,  # no trial of the address, which fails on busy machines
+            prevent_thread_lock=True,
         )  # fmt: skip
+        on_start(page.blocks.local_url)
+        page.blocks.block_thread()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import lmdiag
 from lmdiag.app import menus
-from lmdiag.app.calls import Call
+from lmdiag.app.calls import Call, function_of
 from lmdiag.files.reading import resource_path
 from lmdiag.text import listing, options_as_typed
 from lmdiag.types import BadInput
@@ -40,6 +40,8 @@ class Visit:
         folder: of its files, which is removed when the window is closed.
         found: how its table is read; None without a table.
         response: column of the response of a table of responses or words.
+        function: what is to be done with its table, one of `lmdiag.app.menus.PURPOSES`; "" for
+            what the table is for.
         version: is another one after each reading.
         job: its run; None before the first.
         lock: held while a table is read: a run that is asked for meanwhile has the new reading.
@@ -48,6 +50,7 @@ class Visit:
     folder: Path
     found: TableCheck | None = None
     response: str = ""
+    function: str = ""
     version: int = 0
     job: Job | None = None
     lock: RLock = field(default_factory=RLock)
@@ -57,6 +60,7 @@ class Visit:
     def take(self, file: Path | None) -> None:
         """Reads another table, or forgets the one that was read."""
         with self.lock:
+            self.function = ""
             problem = _size_problem(file) if file else ""
             if file and not problem:
                 self.check(file)
@@ -67,10 +71,16 @@ class Visit:
             self.version += 1
 
     def check(self, file: Path, **options: Any) -> None:
-        """Reads a table. A run of what was read before is stopped."""
+        """Reads a table. A run of what was read before is stopped.
+
+        The function is kept, unless another command reads the table now.
+        """
         with self.lock, options_as_typed():
             self.stop()
+            command = self.found.command if self.found else ""
             self.found = lmdiag.check(file, **options)
+            if not self.function or self.found.command != command:
+                self.function = function_of(self.found)
             self.response = self.found.response
             self.version += 1
 
@@ -82,15 +92,17 @@ class Visit:
                 self.check(Path(self.found.file), **options)
                 self.response = response or self.response
 
-    def choose(self, names: list[str], use: str) -> None:
-        """Reads the table with another use of some columns.
+    def choose(self, names: list[str], use: str) -> bool:
+        """Reads the table with another use of some columns; False where they have this use.
 
         Where lmdiag would find a column to be what it was, nothing changes, and a line says so.
         """
         with self.lock:
             before = self.found
             if before is None or names[0] not in {column.name for column in before.columns}:
-                return  # a menu of the table before
+                return False  # a menu of the table before
+            if {column.use for column in self.columns() if column.name in names} == {use}:
+                return False
             if use == "response":
                 self.response = names[0]
             elif self.response in names:
@@ -102,6 +114,7 @@ class Visit:
             if use == "not used" and use_before in menus.USES and is_kept:
                 line = f"there is no other {use_before}: choose another column for it first"
                 self.found = _with_problem(before, name, line)
+            return True
 
     def columns(self) -> list[CheckedColumn]:
         """Returns the columns of the table, with the response that is chosen."""

@@ -44,5 +44,7 @@ def app_command(
         say(
             f"lmdiag: the page is open to everybody who reaches {visible(host)}, without a password"
         )
-    say("lmdiag: press Ctrl-C to end the page")
-    serve(file and user_path(str(file)), host, port, opens=not no_browser)
+    serve(
+        file and user_path(str(file)), host, port, opens=not no_browser,
+        on_start=lambda address: say(f"lmdiag: the page is at {address}; press Ctrl-C to end it"),
+    )  # fmt: skip
