@@ -947,6 +947,19 @@ def test_the_fewest_columns_that_name_items_are_given_where_numbers_begin_anew()
     assert line.endswith("give --item pattern construction sent_id (8 items)")
 
 
+def test_a_column_that_divides_the_texts_of_a_cell_is_named_with_its_filter():
+    """Nothing is averaged over in silence: eight versions of a sentence, in a column of eight."""
+    rows = [
+        {"item": noun, "condition": kind, "version": f"v{adjective}",
+         "sentence": f"The {noun} {verb} near the {adjective} gate by the road."}
+        for noun in ("hen", "dog", "cat", "cow")
+        for kind, verb in (("a", "sat"), ("b", "slept"))
+        for adjective in ("old", "new", "red", "big", "wet", "dry", "hot", "shy")
+    ]  # fmt: skip
+    (warning,) = design_of(stimuli.load(rows)).warnings
+    assert warning.endswith("(32 items), or choose rows by --filter version=VALUE")
+
+
 def test_what_columns_are_is_judged_on_all_rows_of_a_sample():
     rows = [
         {"item": str(n), "cond": cond, "half": "xy"[(n + (cond == "b")) % 2], "n": str(n % 3),

@@ -83,6 +83,8 @@ def restart_lines(uses: Uses) -> Iterator[str]:
     """Yields the columns that name the items together, or those at which numbers begin anew."""
     key, n_items = item_key(uses)
     why = "their texts have few words in common"
+    if not uses.restarts:
+        why = "texts at one level of it have more words in common than others"
     if key:
         columns = [name for name in key if name != uses.item]
         at = f"at each {' and '.join(columns)}: {why}"

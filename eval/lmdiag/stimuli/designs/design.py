@@ -20,7 +20,7 @@ from lmdiag.stimuli.designs.conditions import NO_CONDITIONS, Uses, uses_of
 from lmdiag.stimuli.designs.item_keys import item_key
 from lmdiag.stimuli.designs.shown import first_rows, uses_text
 from lmdiag.stimuli.stimulus_rows import Stimuli
-from lmdiag.stimuli.values.codes import Codes, combined, first_rows_of, n_distinct_by
+from lmdiag.stimuli.values.codes import Codes, combined, first_rows_of, is_known_from, n_distinct_by
 from lmdiag.stimuli.values.critical_words import critical_lines, critical_uses
 from lmdiag.stimuli.values.items import item_column
 from lmdiag.stimuli.values.kinds import MOST_LABELS, values_of
@@ -412,14 +412,28 @@ class _Found:
             yield f"{has}{more} and {what}"
             return
         is_often = 4 * len(several) > np.count_nonzero(n_texts)
+        divider = self._divider(cells, texts) if is_often else ""
         if is_often and item_key(self.uses)[0]:
-            yield from restart_lines(self.uses)
+            choice = f", or choose rows by --filter {divider}=VALUE" if divider else ""
+            yield from (f"{line}{choice}" for line in restart_lines(self.uses))
             return
+        if divider:
+            what = f"choose rows by --filter {divider}=VALUE, else their mean is analysed"
         yield f"{has}{more}: {what}"
 
     def _cell_at(self, row: int) -> tuple[str, ...]:
         """The item and the levels of the conditions in a row."""
         return self.items.levels[self.items.codes[row]], *self._levels_at(row)
+
+    def _divider(self, cells: Codes, texts: Codes) -> str:
+        """The first column in each level of which a cell has one text; "" for none."""
+        for name in self.uses.others:
+            values = self.columns[name]
+            parts = combined(cells, values.codes)
+            is_known = (parts >= 0).any() and is_known_from(texts, [parts])
+            if len(values.levels) > 1 and is_known:
+                return quote(name)
+        return ""
 
     def _unequal_regions(self) -> Iterator[str]:
         """Yields which items have sentences of several numbers of regions without names."""
