@@ -1,5 +1,6 @@
 """What the page does, without its widgets: reading, runs, files, escaped texts."""
 
+import html
 import shlex
 import zipfile
 
@@ -198,6 +199,27 @@ def test_a_menu_that_is_left_unchanged_changes_nothing(tmp_path):
     assert visit.function == "analyse"
     visit.take(visits.example_file("2 x 2 design", tmp_path))
     assert visit.function == "run"
+
+
+def test_a_column_that_is_said_to_have_words_makes_a_table_of_words(tmp_path):
+    rows = {"story": [1] * 3, "pos": [1, 2, 3], "tok": [*"abc"], "ms": [300.5, 310.5, 320.5]}
+    DataFrame(rows).to_csv(tmp_path / "own.csv", index=False)
+    visit = Visit(tmp_path)
+    visit.take(tmp_path / "own.csv")
+    assert visit.function == "run"
+    visit.choose(["tok"], "word")
+    assert visit.function == "fit"
+    assert [column.use for column in visit.columns()] == ["text", "position", "word", "response"]
+
+
+@pytest.mark.parametrize(("message", "place"), [
+    ("Name it, --word COLUMN", '"word" in the menus of the columns'),
+    ("give --columns sentence=a item=b", '"sentence" and "item" in the menus of the columns'),
+    ("give --columns NAME=COLUMN", "the menus of the columns"),
+    ("--conditions a, --layers 1", '"condition" in the menus of the columns and More options'),
+])  # fmt: skip
+def test_messages_with_options_name_the_entries_of_menus(message, place):
+    assert f"On this page, use {place}." in html.unescape(shown.problem(message))
 
 
 def test_a_file_that_unpacks_to_hundreds_of_megabytes_is_not_read(tmp_path):

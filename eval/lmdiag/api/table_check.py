@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -198,7 +198,7 @@ class TableCheck:
         # both the uses that a column had and those that it has now need an option
         changed_uses = {use_before[name] for name in moved} | {use_now[name] for name in moved}
         options = self.given()
-        if changed_uses & {*self._named_uses(), "item"}:
+        if changed_uses & {*self._named_uses(changed_uses), "item"}:
             options["columns"] = [*self._column_options(names, changed_uses)]
         items = names.get("item", [])
         if "item" in changed_uses and len(items) > 1:
@@ -210,15 +210,19 @@ class TableCheck:
             options[use] = names.get(use)
         return {name: value for name, value in options.items() if value}
 
-    def _named_uses(self) -> tuple[str, ...]:
-        """The uses of columns that the command for the table reads by `columns`."""
-        return _NAMED.get(self.command, (*READ_AS, "region"))
+    def _named_uses(self, changed: Container[str]) -> tuple[str, ...]:
+        """The uses of columns that the command for the table reads by `columns`.
+
+        Those of a table of words are read of each table, which makes it one.
+        """
+        uses = _NAMED.get(self.command, (*READ_AS, "region"))
+        return (*uses, *(x for x in _NAMED["surprisal"] if x in changed and x not in uses))
 
     def _column_options(
-        self, names: Mapping[str, list[str]], changed: Iterable[str]
+        self, names: Mapping[str, list[str]], changed: Container[str]
     ) -> Iterator[str]:
         """The values of the option `columns`: what is changed, and names of the user."""
-        for use in (*self._named_uses(), "item"):
+        for use in (*self._named_uses(changed), "item"):
             columns = names.get(use, [])
             if use == "region":
                 yield from [f"region={columns[0]}..{columns[-1]}"] if columns else []

@@ -14,6 +14,8 @@ PURPOSES = {
 }
 """Function of a table -> in words."""
 
+FIT_NEEDS = "Fitting reading times needs a column of words, one in each row, and one of times."
+
 USES = {
     "sentence": "sentence",
     "context": "context (text before the word)",

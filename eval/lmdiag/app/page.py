@@ -229,7 +229,11 @@ class Page:
         regions = shown.region_names(found) if found else {}
         return {
             self.version: visit.version,
-            self.function: gr.update(visible=_is_read(visit), value=name),
+            self.function: gr.update(
+                visible=_is_read(visit),
+                value=name,
+                info="" if _has_words(visit) else menus.FIT_NEEDS,
+            ),
             self.second: gr.update(visible=_is_read(visit)),
             self.asked: gr.update(visible=name != "analyse"),
             self.region: gr.update(
@@ -338,8 +342,8 @@ class Page:
         if job is None:
             return self._over("")
         if job.is_alive():
-            updates = self._going_on(job)
-        elif job.problem:
+            return self._going_on(job)
+        if job.problem:
             visit.add_problem(job.problem)
             problem = visit.plain(shown.problem(job.problem))
             updates = {**self._over(problem), self.version: visit.version}
@@ -354,7 +358,7 @@ class Page:
             self.run: gr.update(interactive=False),
             self.stop: gr.update(visible=not job.files),
             self.progress: gr.update(visible=True, value=shown.progress(text, job.share)),
-            self.result: gr.update(visible=bool(job.files)),
+            self.result: gr.update(visible=False),
         }
 
     def _over(self, html: str) -> Updates:
@@ -366,7 +370,7 @@ class Page:
         }
 
     def _results(self, job: Job) -> Updates:
-        """The files that are written; the page, which may be large, is sent once."""
+        """The result with its files; the page, which may be large, is sent once."""
         files = dict(job.files)
         if not files:
             return {}
@@ -384,6 +388,11 @@ class Page:
 def _is_read(visit: Visit) -> bool:
     """Whether a visit has a table that can be read."""
     return visit.found is not None and not visit.found.error
+
+
+def _has_words(visit: Visit) -> bool:
+    """Whether a column of the table has words, which `fit` needs."""
+    return any(column.use == "word" for column in visit.columns())
 
 
 def serve(

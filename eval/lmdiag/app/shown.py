@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
+from lmdiag.app import menus
 from lmdiag.text import listing, shortened, visible
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ ABOUT_MODELS = (
 
 _MOST_PROBLEMS = 6
 
+_OPTIONS = {"condition": "conditions", "region": "columns region"}
+"""Use of a column -> the option for it, where that has another name."""
+
 _ON_PAGE = {
-    "the menus of the columns": r"--(columns|wide|critical|item|conditions|response)\b",
     "the menu of regions": r"--region\b",
     "More options": r"--(unit|layers)\b",
 }
@@ -121,10 +124,24 @@ def column_note(columns: Sequence[CheckedColumn]) -> str:
 
 def problem(text: str) -> str:
     """Returns a message on something that is wrong."""
-    places = [place for place, option in _ON_PAGE.items() if re.search(option, text)]
-    hint = f" On this page, use {listing(places)}." if places else ""
     line = Markup('<p class="problem" role="alert">{}<span>{}</span></p>')
-    return line.format(visible(shortened(text, 600)), hint)
+    return line.format(visible(shortened(text, 600)), _hint(text))
+
+
+def _hint(text: str) -> str:
+    """Says where the options that a message names are chosen on the page; "" without one."""
+    places = [place for place, option in _ON_PAGE.items() if re.search(option, text)]
+    uses = [f'"{menus.USES[use]}"' for use in menus.USES if re.search(_option_of(use), text)]
+    if uses:
+        places.insert(0, f"{listing(uses)} in the menus of the columns")
+    elif "--columns" in text:
+        places.insert(0, "the menus of the columns")
+    return f" On this page, use {listing(places)}." if places else ""
+
+
+def _option_of(use: str) -> str:
+    """A pattern of the options that give a column a use."""
+    return rf"--({_OPTIONS.get(use, use)}\b|columns (\S+=\S+ )*{use}=)"
 
 
 def progress(text: str, share: float | None) -> str:
