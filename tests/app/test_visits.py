@@ -202,14 +202,14 @@ def test_a_menu_that_is_left_unchanged_changes_nothing(tmp_path):
 
 
 def test_a_column_that_is_said_to_have_words_makes_a_table_of_words(tmp_path):
-    rows = {"story": [1] * 3, "pos": [1, 2, 3], "tok": [*"abc"], "ms": [300.5, 310.5, 320.5]}
+    rows = {"story": [1] * 3, "pos": [1, 2, 3], "tok": [*"abc"], "ease": [300.5, 310.5, 320.5]}
     DataFrame(rows).to_csv(tmp_path / "own.csv", index=False)
     visit = Visit(tmp_path)
     visit.take(tmp_path / "own.csv")
     assert visit.function == "run"
     visit.choose(["tok"], "word")
     assert visit.function == "fit"
-    assert [column.use for column in visit.columns()] == ["text", "position", "word", "response"]
+    assert [column.use for column in visit.columns()][:3] == ["text", "position", "word"]
 
 
 @pytest.mark.parametrize(("message", "place"), [
