@@ -38,6 +38,11 @@ def register_display(load: Callable[[], Display]) -> None:
     _loaders[:] = [load]
 
 
+def _display() -> Display:
+    """What shows results: it is imported here, once a result is shown, and not with lmdiag."""
+    return _loaders[0]()
+
+
 class Presentable:
     """A result: `print` shows its tables, a notebook displays them, and `save` writes any format.
 
@@ -56,14 +61,14 @@ class Presentable:
         Raises:
             BadInput: another ending, or a chart of a result that has none.
         """
-        return _loaders[0]().save_result(self, files, width)
+        return _display().save_result(self, files, width)
 
     def charts(self) -> dict[str, altair.TopLevelMixin]:
         """Returns the charts of the page as altair charts, by name."""
-        return _loaders[0]().charts_of(self)
+        return _display().charts_of(self)
 
     def __str__(self) -> str:
-        return _loaders[0]().text_of(self)
+        return _display().text_of(self)
 
     def _repr_html_(self) -> str:
-        return _loaders[0]().html_of(self)
+        return _display().html_of(self)

@@ -339,7 +339,7 @@ def _tango_score(difference: float, won: int, lost: int, n: int) -> float:
 def sign_flip(
     differences: Values, rng: np.random.Generator | None = None, flips: int = 100_000
 ) -> PairedTest:
-    """Returns a sign-flip test that paired differences have a mean of 0, and its interval.
+    """Returns a sign-flip test that paired differences have a mean of 0, and its 95% interval.
 
     p is the share of sign patterns whose sum is at least as far from 0 as the observed sum: of all
     2^n patterns for up to 16 items, else of random ones, with one added to both counts so that p is
@@ -358,6 +358,7 @@ def sign_flip(
     n = len(differences)
     if not np.isfinite(differences).all() or not differences.any():
         return PairedTest(math.nan)
+    # a sum of ones with the signs of a pattern tells how many items it flips: see `flip_test`
     with_ones = np.column_stack([differences, np.ones(n)])
     if n <= MOST_EXACT:
         return flip_test(_signed_sums(with_ones), differences, is_exact=True)

@@ -480,12 +480,17 @@ def runs_in(paths: Sequence[Path], data: str | None) -> list[Run]:
 
 
 def finished_runs(paths: Sequence[Path]) -> list[Path]:
-    """Returns the run directories in paths, see `run_folders`; lines name what is left out."""
+    """Returns the run directories in paths, see `run_folders`, and prints what is left out.
+
+    Runs that failed have a line each. Those that are not finished have one line together, if a
+    finished one was found inside a folder; else their folder is among what is returned.
+    """
     from lmdiag.results import HOW_TO_CONTINUE, failures, run_folders, unfinished_runs
 
     folders = run_folders(paths)
     unfinished = [path for path in unfinished_runs(paths) if path not in folders]
-    if unfinished and {*folders} - {*paths}:
+    found_inside = {*folders} - {*paths}
+    if unfinished and found_inside:
         names = first_few([*map(str, unfinished)])
         say(f"lmdiag: left out, not finished: {names}; {HOW_TO_CONTINUE}")
     for line in failures(paths):

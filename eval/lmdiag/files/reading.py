@@ -242,17 +242,21 @@ def read_json_list(path: Path) -> list[dict[str, Any]]:
 
 
 def _repeated_key(line: bytes) -> str:
-    """The first key that an object of a JSON text has twice, of which a parser keeps one; "" """
+    """The first key that an object of a JSON text has twice; "" for none.
+
+    A parser keeps the last value of such a key without a word.
+    """
     repeated: list[str] = []
 
-    def keep(pairs: list[tuple[str, Any]]) -> None:
+    def note_repeated(pairs: list[tuple[str, Any]]) -> None:
+        """Notes the keys that an object has twice; inner objects come before outer ones."""
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
                 repeated.append(name)
             seen.add(name)
 
-    json.loads(line.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=keep)
+    json.loads(line.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=note_repeated)
     return repeated[0] if repeated else ""
 
 

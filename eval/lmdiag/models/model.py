@@ -72,6 +72,10 @@ class Model(ABC):
 
         Where two keys are equal, even of two models that share weights, so are the answers, but for
         rounding.
+
+        Args:
+            encoded: what `encode` returned for it.
+            top: number of most probable words in the answer; no part of the key of a sentence.
         """
 
     def refuse_other_model(self, check_log_probs: Sequence[float]) -> None:

@@ -17,6 +17,7 @@ from lmdiag.results import Figure, FigureKey, Results
 from lmdiag.results.model_labels import model_label
 from lmdiag.results.published_figures import REFERENCES, reference_figures
 from lmdiag.results.results import VersusChance
+from lmdiag.stimuli.perturbations import NONE
 from lmdiag.studies.comparison import ALPHA, Comparison
 from lmdiag.text import listing, visible
 
@@ -137,8 +138,11 @@ def _tested_figures(results: Results, task: str) -> dict[FigureKey, Figure]:
 def _named_figures(results: Results, task: str) -> dict[FigureKey, Figure]:
     """The figures of a diagnostic that findings name."""
     finding = results.diagnostic(task).finding
-    measure = next((name for name in finding.measures if results.measure(task, "none", name)), "")
-    keys = [FigureKey(task, "none", measure, finding.by, level) for level in finding.items]
+    measure = next((name for name in finding.measures if results.measure(task, NONE, name)), "")
+    keys = [
+        FigureKey(task, setting=NONE, measure=measure, by=finding.by, level=level)
+        for level in finding.items
+    ]
     figures = {key: results.figure(key) for key in keys}
     return {key: figure for key, figure in figures.items() if figure}
 
@@ -195,7 +199,7 @@ def prediction_findings(results: Results) -> list[str]:
     name = visible(model_label(results.model, results.protocol))
     sentences = []
     for task in results.tasks:
-        figure = results.figure(FigureKey(task, "none", "suite_accuracy"))
+        figure = results.figure(FigureKey(task, NONE, "suite_accuracy"))
         if figure and figure.value is not None:
             share = f"{percent(figure.value)} of the predictions hold for {name}"
             n = f"{figure.n} item{'s' if figure.n != 1 else ''}"

@@ -196,7 +196,10 @@ class SettingResults:
                     yield FigureKey(task, setting, name, by, level), figure
 
     def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values."""
+        """Returns plain JSON values: the fields that are not empty (0, "" or []), by name.
+
+        The signature, measures and unscorable rows come first and are there even if empty.
+        """
         always = ("signature", "measures", "unscorable")
         measures = {name: figure.to_json(is_level=False) for name, figure in self.measures.items()}
         document = asdict(replace(self, measures={})) | {"measures": measures}

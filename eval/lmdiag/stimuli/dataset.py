@@ -296,18 +296,31 @@ def _configs(root: Path, data: str) -> Mapping[str, Sequence[str]]:
 
 
 def _hub(repo: str, revision: str | None) -> Dataset:
-    """A data set of the Hub; without `configs:`, its data files are the config `default`."""
+    """A data set of the Hub; without `configs:`, its data files are the config `default`.
+
+    Of these, files of a test split are preferred: those with the word "test" in their name.
+    """
     root = _snapshot(repo, revision, [_CARD])
     configs = _configs(root, repo)
     if not configs:
-        _snapshot(repo, root.name, [f"*{suffix}" for suffix in _SUFFIXES])
+        commit = root.name  # so that the files are of the same commit as the card
+        _snapshot(repo, commit, [f"*{suffix}" for suffix in _SUFFIXES])
         paths = [path for path in sorted(root.rglob("*.*")) if path.suffix in TABLE_SUFFIXES]
-        paths = [path for path in paths if "test" in path.stem] or paths
+        paths = [path for path in paths if _names_test_split(path.stem)] or paths
         default = [escape(path.relative_to(root).as_posix()) for path in paths]
         configs = _configs(root, repo) or {"default": default}
         if not any(configs.values()):
             raise BadInput(f"{repo} has no data files: {', '.join(_SUFFIXES)} are read")
     return Dataset(repo, root, configs, is_hub=True)
+
+
+def _names_test_split(stem: str) -> bool:
+    """Whether the name of a file, without its ending, has the word "test": not so in "latest".
+
+    >>> [_names_test_split(stem) for stem in ("test-00000-of-00001", "my_test2", "latest")]
+    [True, True, False]
+    """
+    return "test" in re.split(r"[\W\d_]+", stem)
 
 
 def _snapshot(repo: str, revision: str | None, patterns: Sequence[str]) -> Path:

@@ -472,9 +472,11 @@ def _name_of(run: Run, number: int) -> str:
 
 
 def differing(a: Results, b: Results) -> dict[str, str]:
-    """Returns key -> text with both values, of the parts in which two signatures differ.
+    """Returns key -> text with both values, for each key of which two signatures differ.
 
-    A model of word counts is asked in one way, so that with one no knob counts.
+    {} where the figures of the two can be compared. A knob is an option of how rows are asked, see
+    `lmdiag.asking.protocol.Knob`; its text is in words. A model of word counts has no knobs, so
+    that those of the other one make no difference.
     """
     values_a = _values_in_signature(a.signature)
     values_b = _values_in_signature(b.signature)

@@ -287,7 +287,12 @@ class Table:
         return self.labels(self.rows.index.names[0])
 
     def where(self, row: int) -> str:
-        """Returns what messages call a row, for example "my.csv:3"."""
+        """Returns what messages call a row, for example "my.csv:3" or "my.xlsx, row 3".
+
+        Args:
+            row: its position, from 0. Its place in the source, see `row_index`, is a number, or a
+                name that is returned as it is.
+        """
         place = self._places[row]
         mark = _MARKS[self.rows.index.names[0]]
         return place if isinstance(place, str) else f"{self.name}{mark}{place}"

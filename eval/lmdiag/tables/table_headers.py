@@ -18,6 +18,7 @@ TextRow = tuple[int, int, tuple[str, ...]]
 _SAMPLE = 50  # rows whose widths are compared
 _MOST_ABOVE = 20  # rows above a header
 _MOST_BELOW = 3  # rows of further headers
+_FEWEST_BELOW = 4  # rows below further headers, which tell columns of numbers
 _MOST_NOTES = 20  # rows of notes at the end
 _LONGEST_NAME = 200
 
@@ -133,14 +134,18 @@ def _header_row(rows: Sequence[TextRow]) -> int:
 def _n_further_headers(rows: Sequence[TextRow]) -> int:
     """Number of rows below the header that describe the columns, as Qualtrics writes them.
 
-    They have JSON alone, or no number in the columns of numbers, and words in two of them.
+    They have JSON alone, or they stand out from what is below: in the columns that have numbers and
+    no words there, each of these rows has no number, and words in at least two.
+
+    Args:
+        rows: the first ones below the header.
     """
     head = [cells for _, _, cells in rows[:_MOST_BELOW]]
     n_json = max((n for n, cells in enumerate(head, start=1) if _is_json(cells)), default=0)
     if n_json:
         return n_json
     columns = [*zip(*(cells for _, _, cells in rows), strict=False)]
-    for n in range(min(_MOST_BELOW, len(rows) - 4), 0, -1):
+    for n in range(min(_MOST_BELOW, len(rows) - _FEWEST_BELOW), 0, -1):
         below = [column[n:] for column in columns]
         numbers = [any(map(is_number, x)) and not any(map(_is_word, x)) for x in below]
         above = [[*compress(cells, numbers)] for cells in head[:n]]

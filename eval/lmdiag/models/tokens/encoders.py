@@ -118,6 +118,9 @@ class CausalEncoder(QuestionEncoder):
 
     A space before the word belongs to the word. A blank at the beginning of a text follows the
     model's beginning-of-sequence token, as the first word of a sentence does.
+
+    Attributes:
+        opening: ids of the special tokens before every context, see `_opening`; () for none.
     """
 
     opening: Pieces
@@ -125,6 +128,8 @@ class CausalEncoder(QuestionEncoder):
     def blank(self, query: Query) -> Blank:
         """The blank after a query's context; what is right of it is not read."""
         left = self.opening + self.spelling.text(query.context)
+        # A model tells what comes next only after some token: this one where there is no other. To
+        # other contexts nothing is added that the tokenizer and `--bos` do not put before them.
         if not left and self.spelling.bos is not None and self.framing.options.bos != "never":
             left = (self.spelling.bos,)
         return Blank(left)

@@ -181,18 +181,27 @@ class Frontier:
         )
 
     def _open_child(self, child: PartialWord, log_prob: float) -> bool:
-        """Opens a partial word, or offers the word that it is; returns whether later ones matter.
+        """Opens a partial word, or offers the word that it is.
 
         If the pieces alone tell where a word ends, it is offered without being read.
+
+        Args:
+            child: its pieces; `total` is 0 where the model is not told the number of pieces.
+            log_prob: of these pieces at the blank.
+
+        Returns:
+            False where neither it nor a less probable one can enter the list, so that the caller,
+            who goes from the most probable down, can stop; else True.
         """
+        # The empty partial word comes before all others in the list: a tie does not end the search,
+        # since a later one that is as probable may have smaller token ids.
         if log_prob == -math.inf or self._cannot_enter_list(-log_prob, PartialWord(())):
             return False
         if child in self._seen:
             return True
         self._seen.add(child)
-        has_all_pieces = (
-            len(child.pieces) == child.total
-        )  # of a masked model, whose masks are used up
+        # of a masked model, whose masks are used up; never where `total` is 0
+        has_all_pieces = len(child.pieces) == child.total
         if has_all_pieces or (not child.total and self.rules.boundaries.certain):
             self._offer(log_prob, child)
         if (

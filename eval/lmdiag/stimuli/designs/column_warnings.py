@@ -97,7 +97,11 @@ def restart_lines(uses: Uses) -> Iterator[str]:
 
 
 def near_levels_of(uses: Uses) -> Iterator[tuple[int, str]]:
-    """Yields rows with levels of conditions, and items, that look like another one, and why."""
+    """Yields (row, problem) for each level of a condition, or item, that looks like another one.
+
+    They differ in letter case or Unicode normalization alone. The row is the position, from 0, of
+    the first row with the rarer spelling.
+    """
     for name, values in uses.rows.misspelt.items():
         if name in ("item", *uses.levels, *uses.dropped):
             yield from near_level_problems(name, values)
@@ -110,7 +114,13 @@ def refuse_near_levels(uses: Uses) -> None:
 
 
 def why_no_conditions(uses: Uses) -> str:
-    """Returns why no column of a table is a condition, and what to do; "" if none may be one."""
+    """Returns why no column of a table is a condition, and what to do; "" if none may be one.
+
+    Only the first reason that holds is returned, in this order: names of items have conditions in
+    them; two columns explain the texts equally well; items are not what they seem; a column has
+    levels nested in another one's, or too many; items lack levels; a column differs between items
+    alone, or between readers alone; a column is none for another reason.
+    """
     if split := _split_of_labels(uses):
         return split
     if uses.alike:
@@ -221,7 +231,11 @@ def _misspelt(uses: Uses, places: Places | None) -> Iterator[str]:
 
 
 def _has_words_of_texts(uses: Uses, name: str) -> bool:
-    """Whether a column has a word of each text, as the critical one, which is no condition."""
+    """Whether a column has a word of each text, as the critical one, which is no condition.
+
+    Rows without a value do not count. A column that is asked about has two levels or more, so that
+    some rows do. False for a table without texts.
+    """
     if uses.rows.texts is None:
         return False
     values = uses.rows.columns[name]

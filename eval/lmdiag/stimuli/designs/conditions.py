@@ -71,6 +71,8 @@ _LEAST_VARYING = 0.25
 _LEAST_BALANCE = 0.5
 # variance of the numbers of rows of a level over items or readers, for one of what chance gives
 _MOST_VARIANCE = 0.4
+# cells of item and level for one row, where cells have several rows
+_MOST_CELLS = 0.75
 _SAMPLE = 60  # items whose texts are compared
 
 
@@ -356,13 +358,18 @@ class _Finder:
         return is_list or variance_of_counts(n_rows[:, column.kept]) >= _MOST_VARIANCE
 
     def _without_restarts(self, found: Sequence[str]) -> list[str]:
-        """The columns but those in each level of which item numbers begin anew."""
+        """The columns without those of data sets that each number their items from 1.
+
+        Item 1 of one level of such a column then has nothing to do with item 1 of another level.
+        The columns that are left out get a reason in `self.reasons`, and those that are not known
+        from earlier ones are added to `self.restarts`. Tables without texts keep all columns.
+        """
         texts = self.rows.texts
         if texts is None:
             return [*found]
         for name in found:
             cells = combined(self.items, self.columns[name].codes)
-            has_rows_inside = n_distinct(cells) < 0.75 * (cells >= 0).sum()
+            has_rows_inside = n_distinct(cells) < _MOST_CELLS * (cells >= 0).sum()
             is_set = is_named(name, "set") or any(map(is_filler, self.columns[name].levels))
             if self._follows(name, self.restarts):
                 self.reasons[name] = "follows from another column"

@@ -357,8 +357,13 @@ def have_words_each(layout: TextColumns, contexts: Sequence[str]) -> bool:
 
 
 def labels_of_each(layout: TextColumns, texts: Sequence[str]) -> list[str]:
-    """Returns the columns with a label of each text, as label1 and label2 of s1 and s2; else []."""
-    ends = [_end(name, texts) for name in texts]
+    """Returns the columns with a label of each text, as label1 and label2 of s1 and s2; else [].
+
+    Args:
+        layout: of all columns.
+        texts: names of the columns of texts; one alone has no such labels.
+    """
+    ends = [_own_end(name, texts) for name in texts]
     others: dict[str, list[str]] = {}
     for name, values in layout.values.items():
         end = next((x for x in ends if x and folded(name).endswith(x)), "")
@@ -367,8 +372,11 @@ def labels_of_each(layout: TextColumns, texts: Sequence[str]) -> list[str]:
     return next((names for names in others.values() if len(names) == len(texts) > 1), [])
 
 
-def _end(name: str, names: Sequence[str]) -> str:
-    """The end of a name that no other name has."""
+def _own_end(name: str, names: Sequence[str]) -> str:
+    """A name, folded, without the beginning that all names share: "1" of s1 beside s2.
+
+    "" for a name that is nothing else, as s beside s2, and for one name alone.
+    """
     plain = [folded(other) for other in names]
     start = 0
     while len({x[: start + 1] for x in plain}) == 1 and start < len(plain[0]):

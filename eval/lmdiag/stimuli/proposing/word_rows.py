@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_BLANK = re.compile(r"\s").search
-_MOST_WITH_BLANKS = 0.05  # of the words, where some are mistakes
+_WHITESPACE = re.compile(r"\s").search
+_MOST_WITH_SPACES = 0.05  # of the words, where some are mistakes
 _LEAST_STEPS = 0.6  # of the steps from word to word that go up by one
 _MOST_RISES = 0.8  # of the steps from word to word of a response
 _SAMPLE_ROWS = 20_000  # rows that decide first, whether columns are enough
@@ -71,11 +71,12 @@ def words_in(layout: TableLayout) -> list[str]:
 
 
 def _has_single_words(layout: TableLayout, name: str) -> bool:
+    """Whether nearly all distinct values of a column are one word each, without white space."""
     values = layout.values[name]
     if layout.kinds[name] not in ("word", "label", "text"):
         return False
-    n_with_blanks = sum(bool(_BLANK(level)) for level in values.levels)
-    return n_with_blanks <= _MOST_WITH_BLANKS * len(values.levels) and values.have_letters
+    n_with_spaces = sum(bool(_WHITESPACE(level)) for level in values.levels)
+    return n_with_spaces <= _MOST_WITH_SPACES * len(values.levels) and values.have_letters
 
 
 def _positions(layout: TableLayout, word: str) -> Iterator[str]:

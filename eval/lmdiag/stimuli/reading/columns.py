@@ -98,7 +98,7 @@ def name_columns(
     sources = chosen.copy()
     for name, columns in _plausible(fitting.claims, {*chosen}).items():
         with problems.kept():
-            sources |= _claimed(table, name, columns)
+            sources |= _only_claim(table, name, columns)
     unfit = [x for x in table.columns if x in claims and x not in fitting.claims.get(x, ())]
     shown_unfit = [] if copies else [name for name in unfit if name != "id"]
     notes += fitting.words_as_texts()
@@ -314,8 +314,12 @@ def _plausible(claims: Mapping[str, list[str]], names: Collection[str]) -> Mappi
     return {name: columns for name, columns in claims.items() if name not in never}
 
 
-def _claimed(table: Table, name: str, columns: Sequence[str]) -> dict[str, str]:
-    """The one column that is spelled as a known name, by this name."""
+def _only_claim(table: Table, name: str, columns: Sequence[str]) -> dict[str, str]:
+    """Known name -> the only one of the columns that are spellings of it, see `_known_name`.
+
+    {} where a column has exactly this name and needs no other. `BadInput` where there are several
+    spellings, since only the user knows which column is meant.
+    """
     if name in columns:
         return {}
     if len(columns) > 1:

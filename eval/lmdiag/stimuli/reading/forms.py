@@ -44,11 +44,18 @@ _TRAILING = re.compile(r"(?<=[^\s.,;:!?])[.,;:!?]+\Z|(?<=[?.])[,;:!]\Z")
 
 
 def form_of(names: Collection[str], chosen: Collection[str] = ()) -> str:
-    """Returns the form that a table of these columns has; "" for rows with a blank.
+    """Returns the form that a table of these columns has.
+
+    The first rule that holds decides: what the user chose; a context or target makes rows with a
+    blank; sentences or regions make sentences, unless both columns of a pair are there; a column of
+    a pair makes pairs, even one alone, so that the reader can name the other one as missing.
 
     Args:
         names: of all columns.
         chosen: names that the user gave to columns.
+
+    Returns:
+        "sentences", "minimal_pairs", or "" for rows with a blank.
     """
     if "sentence" in chosen or {*PAIR} <= {*chosen}:
         return "sentences" if "sentence" in chosen else "minimal_pairs"
@@ -151,7 +158,11 @@ def _after_contexts(table: Table) -> Table:
 
 
 def _pair_columns(names: Collection[str]) -> tuple[str, str]:
-    """The columns with the good and the bad sentence of a pair; `PAIR` if there are not both."""
+    """The names of the columns with the good and the bad sentence of a pair.
+
+    They are the first of `_PAIRS` of which the table has both; else `PAIR`, of which then one
+    column or both are not in the table.
+    """
     return next((pair for pair in _PAIRS if {*pair} <= {*names}), PAIR)
 
 

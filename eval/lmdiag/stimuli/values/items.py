@@ -52,7 +52,7 @@ def _with_related_texts(columns: Mapping[str, Distinct], texts: Sequence[str]) -
         if within >= RELATED and within > across + margin:
             likely.append(name)
     if len(likely) > 1:  # a word of its text does not name an item
-        likely = [name for name in likely if not _stand_in(columns[name], texts)]
+        likely = [name for name in likely if not _are_parts_of_texts(columns[name], texts)]
     names = named("item", likely) or likely
     if not names:
         return ""
@@ -61,8 +61,16 @@ def _with_related_texts(columns: Mapping[str, Distinct], texts: Sequence[str]) -
     return names[0] if is_sure else ""
 
 
-def _stand_in(values: Distinct, texts: Sequence[str]) -> bool:
-    """Whether most words of a column stand in the texts of their rows."""
+def _are_parts_of_texts(values: Distinct, texts: Sequence[str]) -> bool:
+    """Whether more than half of a column's distinct values stand in a text of theirs.
+
+    Each value is looked for, as a string, in the text of the first row that has it. Numbers are
+    never parts of texts: they count items.
+
+    Args:
+        values: of the column.
+        texts: of the rows, one for each.
+    """
     pairs = [*zip(values.codes.tolist(), texts, strict=True)]
     first = dict(reversed(pairs))  # of each value, its first text
     n_inside = sum(values.levels[code] in first[code] for code in first if code >= 0)
