@@ -271,7 +271,8 @@ def word_cells(content):
     for table in docx.Document(io.BytesIO(content)).tables:
         n_labels = 2 if table.rows[0].cells[1].text == "model" else 1
         for row in table.rows[1:]:
-            yield from _with_label([cell.text for cell in row.cells], n_labels)
+            texts = [cell.text.replace("\u200b", "") for cell in row.cells]  # where lines may end
+            yield from _with_label(texts, n_labels)
 
 
 def _with_label(cells, n_labels):
