@@ -245,7 +245,7 @@ def is_decomposed(text: str) -> bool:
 def decomposed(text: str) -> tuple[str, list[int]]:
     """Returns a text in Unicode's form D, and where its characters and its end are in the text.
 
-    A mark that is no character of its own in the text has the position -1.
+    A mark that is part of a composed character of the text has the position -1.
 
     >>> decomposed("né") == ("ne\u0301", [0, 1, -1, 2])
     True

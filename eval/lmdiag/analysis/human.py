@@ -559,7 +559,7 @@ def _from_table(table: HumanTable, path: Path) -> SurprisalSource:
 
 
 def _as_one_number(names: Series[str]) -> Series[float] | None:
-    """Names as numbers, so that 1 is 1.0; None if some are none, or two are the same number."""
+    """Names as numbers, so that 1 is 1.0; None if one is not a number, or two are equal."""
     numbers = to_numeric(names.replace(TRUTH), errors="coerce")
     is_distinct = names.nunique() == numbers.nunique()
     return numbers.astype(float) if numbers.notna().all() and is_distinct else None

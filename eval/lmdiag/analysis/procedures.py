@@ -114,7 +114,7 @@ class Profile(Procedure):
         complete: rows with a missing value in any column are left out.
         fill: surprisals (and entropies) before the beginning of a text or sentence are the mean.
         lags_as_text: earlier surprisals are those of the texts sorted as text, "10" before "2".
-        published_test: the test of the publication where it is none of nested models: a random
+        published_test: the test of the publication if it does not compare nested models: a random
             permutation of the signs of the rows' differences.
     """
 

@@ -502,7 +502,7 @@ def _uses_of_responses(
 
 
 def _use_of(name: str, why: str) -> str:
-    """Returns the `use` of a column that is no text, item or condition.
+    """Returns the `use` of a column other than texts, items and conditions.
 
     Args:
         why: what the column is, in words, as designs describe it.
@@ -600,7 +600,7 @@ def _byte_split_lines(rows: Stimuli, model: str) -> Iterator[str]:
     """Yields a line for each script whose characters the tokenizer of a model splits into bytes.
 
     A line has the number of rows concerned; the last one names their languages. Surprisals of such
-    words depend on parts that are no characters.
+    words depend on parts of characters.
     """
     from lmdiag.models import LoadOptions
     from lmdiag.models.demo import demo_folder

@@ -18,8 +18,8 @@ def impossible_sum(words: Mapping[str, float]) -> float | None:
     """Returns the probability of words that exclude each other, if it is above 1; else None.
 
     Words of which one begins another do not exclude each other: a token may be the beginning of
-    the other word. Of a word and the longer words that begin with it, either it or they are added,
-    whichever have the larger probability.
+    the other word. Of a word and the longer words that begin with it, the sum has the larger: the
+    probability of the word, or that of the longer words together.
 
     >>> round(impossible_sum({"bird": -0.1, "tool": -0.2}), 4)  # exp(-.1) + exp(-.2)
     1.7236

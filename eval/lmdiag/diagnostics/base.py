@@ -108,7 +108,7 @@ class FigureSelection:
         by: break-down; "" for the figures over all items.
         levels: of the break-down, in order; none of them for all.
         label: heading; "" for the usual name.
-        unless: a measure in whose place they stand: they are none where the rows have it.
+        unless: a measure that they replace; they are left out if the rows have it.
         is_overview: whether they are in the first table of the leaderboard, which the first of all
             figures there orders.
     """
@@ -323,7 +323,8 @@ class Diagnostic:
         """Returns break-down -> level of each row.
 
         A column beyond the core and the diagnostic's own is a break-down if it has a few distinct
-        values, or is declared as one; a core column if both. Shares of people are none.
+        values, or is declared as one; a core column if both. Shares of people are
+        not break-downs.
         """
         columns = {column.name for column in self.columns}
         by_column = self.own_levels(rows) if self.own_levels else {}

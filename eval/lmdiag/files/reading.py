@@ -199,7 +199,7 @@ def read_json(path: Path, most: int = MAX_DOCUMENT) -> Any:
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields ("FILE:LINE", object) for each line that is not empty; `BadInput` if it is none."""
+    """Yields ("FILE:LINE", object) for each line that is not empty; `BadInput` for another line."""
     with opened(path, MAX_TABLE) as file:
         lines = iter(lambda: file.readline(MAX_DOCUMENT + 1), b"")
         for number, line in enumerate(lines, start=1):
@@ -261,7 +261,7 @@ def _repeated_key(line: bytes) -> str:
 
 
 def parse_yaml(text: str, where: str) -> Any:
-    """Returns the value of a YAML text; `BadInput` if it is none, or has impossible values."""
+    """Returns the value of a YAML text; `BadInput` if it is not YAML, or has impossible values."""
     import yaml
 
     if len(text) > 200_000:  # the parser is slow, and a data set card has a few thousand

@@ -59,7 +59,7 @@ def answers(
         for word, nats_of_word, total, n_above in zip(
             spelled, nats, totals, counts_above, strict=True
         ):
-            # the first piece of a word is no other word, although it is more probable
+            # the first piece of a word is more probable than the word, but does not compete with it
             if len(nats_of_word) > 1 and nats_of_word[0] > total:
                 n_above -= 1
             scores[word] = WordScore(total, 1 + n_above, len(nats_of_word))

@@ -183,7 +183,7 @@ def _method(fit: HumanFit) -> Iterator[str]:
         yield (
             f"The gain is held out: the rows of each of {procedure.folds} contiguous folds are "
             "predicted by regressions that are fitted to all others. Its interval describes the "
-            "rows and is no test; a gain below zero is none."
+            "rows and is not a test; a value below zero means no gain."
         )
     if fit.is_mixed:
         yield (

@@ -225,13 +225,14 @@ class NgramModel(WordModel):
         return self._distributions[state]
 
     def _computed(self, memory: Memory) -> Distribution:
-        """The distribution after some words; of a binary, which is no list, word by word."""
+        """The distribution after some words; a KenLM binary does not list its n-grams: by word."""
         if self._followers is None:
             return ListedDistribution(self._nats(memory.state, self.words))
         followers = self._followers.of(memory.last)
         scores = self._nats(memory.state, [self.words[number] for number in followers])
         others = np.flatnonzero(followers != np.arange(len(followers)))
-        other = int(others[0]) if len(others) else len(followers)  # the first word that is none
+        # the first word that is not a follower
+        other = int(others[0]) if len(others) else len(followers)
         if other == len(self.words):
             return ListedDistribution(scores)
         [nats] = self._nats(memory.state, [self.words[other]])

@@ -111,7 +111,7 @@ def layered(data: pd.DataFrame, *layers: Spec, height: float) -> Spec:
 
 
 def has(data: pd.DataFrame, column: str) -> bool:
-    """Returns whether any row has a value in a column; an empty text is none."""
+    """Returns whether any row has a value in a column; an empty text does not count."""
     return column in data and any(not pd.isna(x) and x != "" for x in data[column].tolist())
 
 

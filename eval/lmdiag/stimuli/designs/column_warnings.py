@@ -231,7 +231,7 @@ def _misspelt(uses: Uses, places: Places | None) -> Iterator[str]:
 
 
 def _has_words_of_texts(uses: Uses, name: str) -> bool:
-    """Whether a column has a word of each text, as the critical one, which is no condition.
+    """Whether each value of a column is a word of its text, such as the critical word.
 
     Rows without a value do not count. A column that is asked about has two levels or more, so that
     some rows do. False for a table without texts.

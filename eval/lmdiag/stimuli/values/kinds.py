@@ -111,7 +111,7 @@ class Distinct:
     def are_texts(self) -> bool:
         """Whether half of the values have letters and two words, without blanks four characters.
 
-        A number with its unit is none, as `392 ms`.
+        A number with its unit, such as `392 ms`, does not count.
         """
         texts = [level for level in self.sample if _has_words(level)]
         n_texts = sum(not _AMOUNT(text) for text in texts)

@@ -92,7 +92,7 @@ class TableLayout:
     def numbered_words(self) -> list[list[str]]:
         """Returns three or more columns of texts whose names differ in their numbers alone.
 
-        Labels that repeat in all of them are none.
+        Columns of labels that repeat in all of them do not count.
         """
         stems: dict[str, list[str]] = {}
         for name, values in self.values.items():
