@@ -215,9 +215,9 @@ def test_conditions_differ_within_items_and_follow_from_no_others():
     table["cell"] = table.a + table.b
     table["length"] = [3, 4, 5, 4] * 6
     table["good"] = (table.a == "x") == (table.b == "p")
-    assert [*uses_of(table).levels] == ["a", "b"]
-    assert [*uses_of(table.drop(columns="b")).levels] == ["a", "list"]
-    assert [*uses_of(table.drop(columns=["b", "list", "length", "good"])).levels] == ["cell"]
+    assert [*uses_of(table).conditions] == ["a", "b"]
+    assert [*uses_of(table.drop(columns="b")).conditions] == ["a", "list"]
+    assert [*uses_of(table.drop(columns=["b", "list", "length", "good"])).conditions] == ["cell"]
 
 
 @pytest.mark.parametrize(

@@ -833,13 +833,13 @@ def test_a_column_of_words_says_where_positions_count_from():
     with pytest.raises(BadInput, match=r"count from 0, since verb has these words: .*give one"):
         stimuli.load(rows, critical="critpos")
     read = stimuli.load(rows, critical="critpos:0")
-    uses = design_of(read).others
+    uses = design_of(read).other_uses
     assert uses["critpos"] == "position of the critical word"
     assert uses["verb"] == "critical word"
     rows["critpos"] = [4, 4]
     assert "count" not in stimuli.load(rows, critical="critpos").notes[0]
     rows["verb"] = ["hen", "cook"]
-    uses = design_of(stimuli.load(rows, critical="critpos")).others
+    uses = design_of(stimuli.load(rows, critical="critpos")).other_uses
     assert uses["verb"] == "another word of the sentence"
 
 
@@ -879,11 +879,12 @@ def test_cloze_takes_the_options_of_tables(tmp_path):
 
 def test_a_column_with_many_levels_is_named_with_the_remedy():
     rows = {"item": ["1"] * 7, "condition": [*"abcdefg"], "sentence": [f"{x}." for x in "abcdefg"]}
-    others = design_of(stimuli.load(rows)).others
+    others = design_of(stimuli.load(rows)).other_uses
     assert others["condition"] == "not used (7 levels, more than 6: give --conditions or --split)"
     texts = [f"Dog {i}." for i in range(14)]
     rows = {"item": ["1"] * 14, "note": [*"abcdefghijklmn"], "sentence": texts}
-    assert design_of(stimuli.load(rows)).others["note"] == "not used (14 values that hardly repeat)"
+    uses = design_of(stimuli.load(rows)).other_uses
+    assert uses["note"] == "not used (14 values that hardly repeat)"
 
 
 def test_a_level_of_two_columns_is_named_with_its_column(tmp_path):

@@ -337,7 +337,7 @@ def test_readers_are_known_by_the_same_names_everywhere(name):
     n = range(16)
     table = pd.DataFrame({"item": [str(x // 4) for x in n], "rt": [str(x) for x in n]})
     table[name.title()] = [f"s{x % 2}" for x in n]
-    assert uses_of(table, response="rt").others[name.title()] == "reader"
+    assert uses_of(table, response="rt").other_uses[name.title()] == "reader"
     procedure = procedure_for(table.columns, None, Procedure(response="rt"))
     assert procedure.reader == name.title()
 
@@ -473,7 +473,7 @@ def test_columns_without_values_are_listed_as_not_used():
     rows["sentence"] = [
         f"Dog {n} {x} sat." for n, x in zip(rows["item"], rows["cond"], strict=True)
     ]
-    others = design_of(stimuli.load(rows)).others
+    others = design_of(stimuli.load(rows)).other_uses
     assert (others["note"], others["list"]) == ("not used (empty)", "not used (empty)")
 
 
@@ -518,7 +518,7 @@ def test_a_column_is_a_condition_only_where_texts_differ_with_it():
     ]
     design = design_of(stimuli.load(rows))
     assert [*design.levels] == ["tense"]
-    assert design.others["half"] == "not a condition (same texts at several levels)"
+    assert design.other_uses["half"] == "not a condition (same texts at several levels)"
 
 
 @pytest.mark.parametrize(
@@ -565,7 +565,7 @@ def test_what_lmdiag_measured_is_no_condition_of_its_tables():
     table = pd.DataFrame(words, columns=columns)
     design = design_of(stimuli.load(table))
     assert design.levels == {}
-    assert design.others["count"] == design.others["n_tokens"] == "measure, not a condition"
+    assert design.other_uses["count"] == design.other_uses["n_tokens"] == "measure, not a condition"
     parts = table[["item", "surprisal"]].assign(sentence="A b.", number=1, start=0, state="scored")
     with pytest.raises(BadInput, match="a row is a region or a word of `lmdiag items --per`"):
         stimuli.load(parts, allow_duplicates=True)
@@ -690,7 +690,7 @@ def test_amounts_are_no_conditions_and_labels_stand_before_their_codes():
     )
     design = design_of(stimuli.load(rows))
     assert [*design.levels] == ["kind"]
-    assert design.others["chance"] == "numbers that are not whole, not a condition"
+    assert design.other_uses["chance"] == "numbers that are not whole, not a condition"
     assert [*design_of(stimuli.load(rows.drop(columns="kind"))).levels] == ["code"]
 
 
@@ -773,8 +773,8 @@ def test_what_readers_are_and_do_is_no_condition(name):
     of, reason = NO_CONDITIONS[name]
     table = latin_responses(**{name: of})
     uses = uses_of(table, response="rt")
-    assert [*uses.levels] == ["cond"]
-    assert uses.others[name] == f"not a condition ({reason})"
+    assert [*uses.conditions] == ["cond"]
+    assert uses.other_uses[name] == f"not a condition ({reason})"
     alone = table.drop(columns="cond")
     with pytest.raises(BadInput, match=f"{name} .*--conditions {name}"):
         analyse_rows(alone, response="rt")
@@ -973,4 +973,4 @@ def test_what_columns_are_is_judged_on_all_rows_of_a_sample():
     found = design_of(stimuli.load(rows, limit=2))
     assert ([*whole.levels], whole.n_items) == (["cond"], 20)
     assert ([*found.levels], found.n_items) == (["cond"], 1)
-    assert (found.others, found.warnings) == (whole.others, whole.warnings)
+    assert (found.other_uses, found.warnings) == (whole.other_uses, whole.warnings)

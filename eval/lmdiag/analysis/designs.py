@@ -29,11 +29,11 @@ from lmdiag.presentable import Presentable
 from lmdiag.stimuli.designs.column_warnings import (
     NO_CONDITION,
     refuse_between_items,
-    refuse_near_levels,
+    refuse_lookalike_levels,
     warnings_of,
     why_no_conditions,
 )
-from lmdiag.stimuli.designs.conditions import Uses, uses_of
+from lmdiag.stimuli.designs.conditions import ColumnUses, uses_of
 from lmdiag.stimuli.designs.shown import read_lines
 from lmdiag.stimuli.values.items import item_column
 from lmdiag.stimuli.values.kinds import values_of
@@ -59,7 +59,7 @@ PARTS_OF = {"sentence": "the whole sentence", "word": ""}
 _CELL_COLUMNS = {"suite", "model", "item", "n", "mean", "ci_low", "ci_high", "value"}
 """Columns of `Analysis.cells` and `Analysis.items` beside the conditions."""
 
-_UsesOf = Callable[[DataFrame], Uses]
+_UsesOf = Callable[[DataFrame], ColumnUses]
 """What finds the conditions of a table, or takes those that the user names."""
 
 _Groups = Mapping[tuple[str, str], DataFrame]
@@ -252,18 +252,20 @@ def analyse_table(
     if len(item) > 1 or "suite" in table:
         item_column = ""
 
-    def uses_in(part: DataFrame) -> Uses:
+    def uses_in(part: DataFrame) -> ColumnUses:
         return uses_of(rows.data_of(part), conditions, response, item=item_column)
 
     levels_found: Mapping[str, Sequence[str]] = {}
     if "item" in table:
         uses = uses_in(table)
-        refuse_near_levels(uses)
+        refuse_lookalike_levels(uses)
         refuse_between_items(uses)
         warnings = tuple(warnings_of(uses))
-        levels_found = uses.levels
-        cells = [rows.column_of(table, name) for name in uses.levels]
-        reads = _read_lines(table, response, dict(zip(uses.levels, cells, strict=True)), uses, item)
+        levels_found = uses.conditions
+        cells = [rows.column_of(table, name) for name in uses.conditions]
+        reads = _read_lines(
+            table, response, dict(zip(uses.conditions, cells, strict=True)), uses, item
+        )
         keys = [*cells, *grouping_columns(formula), *(["suite"] if "suite" in table else [])]
         table, sum_note = rows.summed_over_words(table, response, keys, variables)
         notes.append(sum_note)
@@ -315,7 +317,7 @@ def _read_lines(
     table: DataFrame,
     response: str,
     conditions: Mapping[str, str],
-    found: Uses,
+    found: ColumnUses,
     item: Sequence[str],
 ) -> tuple[str, ...]:
     """Returns how a table of responses was read: its first row, and the uses of its columns.
@@ -330,12 +332,12 @@ def _read_lines(
     names = [f"item {written_text(row['item'])}", *names]
     levels = {
         f"{name} ({', '.join(level_names)})": "condition"
-        for name, level_names in found.levels.items()
+        for name, level_names in found.conditions.items()
     }
     roles = ("item", response, *conditions.values())
     others = {  # without columns that have a known name, too
         name: use
-        for name, use in found.others.items()
+        for name, use in found.other_uses.items()
         if name not in table or not any(table[name].equals(table[role]) for role in roles)
     }
     uses = {"item": "item", **levels, response: "response", **others}
@@ -376,7 +378,7 @@ def _means(
 ) -> dict[tuple[str, str], DataFrame]:
     """Suite and model -> the mean response of each item (rows) in each cell (columns)."""
     suites = {"": table}
-    if {"item", "suite"} <= {*table} and (is_each_region or not uses_in(table).levels):
+    if {"item", "suite"} <= {*table} and (is_each_region or not uses_in(table).conditions):
         suites = dict(iter(table.groupby("suite", sort=False)))
     means: dict[tuple[str, str], DataFrame] = {}
     problems = []
@@ -416,10 +418,10 @@ def _means_of_models(
         has = f"the table has no column item{near}, which names the items of the design"
         raise BadInput(f"{has}: name them by --item COLUMN")
     uses = uses_in(table)
-    names = [*uses.levels]
+    names = [*uses.conditions]
     if not names:
         raise BadInput(why_no_conditions(uses) or NO_CONDITION)
-    factors = _as_ordered_levels(table, names, orders, uses.levels)
+    factors = _as_ordered_levels(table, names, orders, uses.conditions)
     levels = [[*factors[name].cat.categories] for name in names]
     if single := [
         name

@@ -39,7 +39,7 @@ from lmdiag.stimuli.reading.conversion import markup_problem
 from lmdiag.stimuli.reading.steps import read_frame_rows
 from lmdiag.stimuli.values.kinds import values_of
 from lmdiag.stimuli.values.layouts import TableLayout
-from lmdiag.stimuli.values.names import named
+from lmdiag.stimuli.values.names import named_columns
 from lmdiag.tables.table_files import (
     MISSING,
     TRUTH,
@@ -439,7 +439,7 @@ def _without_response(frame: DataFrame) -> str:
         str(name): to_numeric(frame[name], errors="coerce")
         for name in frame
         if str(name).lower() not in PLACES
-        and not any(named(role, [str(name)]) for role in ("item", "position"))
+        and not any(named_columns(role, [str(name)]) for role in ("item", "position"))
     }
     likely = [name for name, of in numbers_of.items() if of.notna().mean() > _MOSTLY]
     likely = [name for name in without_copies(likely) if numbers_of[name].nunique() > 2]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 from lmdiag.stimuli.reading.filters import Condition
-from lmdiag.stimuli.values.names import NAMES, NAMES_OF_WORDS, named
+from lmdiag.stimuli.values.names import NAMES, NAMES_OF_WORDS, named_columns
 from lmdiag.types import BadInput, Options
 
 SURPRISAL = "surprisal"
@@ -239,7 +239,7 @@ def procedure_for(
         values["sentence"] = ""
     for field, names in NAMES_OF_WORDS.items():
         values[field] = values[field] or next((name for name in names if name in columns), "")
-    values["reader"] = values["reader"] or next(iter(named("reader", columns)), "")
+    values["reader"] = values["reader"] or next(iter(named_columns("reader", columns)), "")
     if not (values["text"] or values["position"] or chosen.lags):
         values["lags"] = 0  # no row has a place in a text
     of_formula = names_in(values["formula"].partition("~")[0])

@@ -19,8 +19,13 @@ from lmdiag.stimuli.perturbations import NONE
 from lmdiag.stimuli.proposing.other_rows import filter_of_numbers
 from lmdiag.stimuli.values.kinds import MOST_LABELS, values_of
 from lmdiag.stimuli.values.levels import joined_texts, level_texts
-from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named, is_outcome, names_measures
-from lmdiag.stimuli.values.names import named as known_columns
+from lmdiag.stimuli.values.names import (
+    TEXT_COLUMNS,
+    is_named_as,
+    is_outcome,
+    named_columns,
+    names_measures,
+)
 from lmdiag.tables.table_files import as_numbers
 from lmdiag.text import DATA_SUFFIX, column_like, folded, shortened, without_copies
 from lmdiag.types import BadInput
@@ -86,7 +91,7 @@ def _response_choices(table: DataFrame) -> str:
     }
     names = [name for name, has_one in has_numbers.items() if has_one]
     names = [name for name in names if folded(name) not in ("item", "model", "list")]
-    names = [name for name in names if not is_named(name, "reader")] or names
+    names = [name for name in names if not is_named_as(name, "reader")] or names
     return f"choose --response from {', '.join(names)}" if names else "there are no numbers"
 
 
@@ -273,9 +278,9 @@ def summed_over_words(
     n_rows = len(table)
     if n_rows == n_cells:
         return table, ""
-    places = [name for name in known_columns("position", table) if _are_numbers(table[name])]
-    words = [name for name in known_columns("word", table) if folded(name) != "target"]
-    readers = [name for name in known_columns("reader", table) if name not in groups]
+    places = [name for name in named_columns("position", table) if _are_numbers(table[name])]
+    words = [name for name in named_columns("word", table) if folded(name) != "target"]
+    readers = [name for name in named_columns("reader", table) if name not in groups]
     groups += readers
     reader_rows = table.groupby(groups, dropna=False)
     cell_rows = table.groupby([x for x in groups if x not in readers], dropna=False)

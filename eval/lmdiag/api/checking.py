@@ -19,7 +19,7 @@ from lmdiag.stimuli.dataset import find
 from lmdiag.stimuli.proposing.proposals import UnknownLayout, own_names, readings_with_contexts
 from lmdiag.stimuli.values.critical_words import column_and_start
 from lmdiag.stimuli.values.layouts import as_typed
-from lmdiag.stimuli.values.names import is_named
+from lmdiag.stimuli.values.names import is_named_as
 from lmdiag.tables.table_files import MEMORY, ROW_NAMES, Table, read_memory
 from lmdiag.text import column_like, folded, shortened, suggest, visible
 from lmdiag.types import (
@@ -31,7 +31,7 @@ from lmdiag.types import (
 )
 
 if TYPE_CHECKING:
-    from lmdiag.stimuli.designs.conditions import Uses
+    from lmdiag.stimuli.designs.conditions import ColumnUses
     from lmdiag.stimuli.proposing.other_rows import OtherRows
     from lmdiag.stimuli.proposing.proposals import Reading
 
@@ -208,7 +208,7 @@ def _check_stimuli(checked: TableCheck, source: Table | None, rows: Stimuli) -> 
         cells=design.cells,
         n_complete=design.n_complete,
         regions={} if checked.options.critical else _regions(rows),
-        comparing=design.comparing,
+        comparing=design.comparing_options,
         warnings=tuple(design.warnings),
         other=other.text() if other else "",
     )
@@ -217,7 +217,7 @@ def _check_stimuli(checked: TableCheck, source: Table | None, rows: Stimuli) -> 
     if design.n_items and not is_cloze:
         uses += [CheckedColumn(name, "item") for name in item_columns(options, columns)]
     uses += [CheckedColumn(x, "condition", levels=of) for x, of in design.levels.items()]
-    uses += [CheckedColumn(x, _use_of(x, why), why) for x, why in design.others.items()]
+    uses += [CheckedColumn(x, _use_of(x, why), why) for x, why in design.other_uses.items()]
     return _with_problems(replace(checked, columns=_checked_columns(checked, source, uses)))
 
 
@@ -385,7 +385,7 @@ def _check_responses(
     from lmdiag.stimuli.designs.column_warnings import (
         is_within_readers,
         refuse_between_items,
-        refuse_near_levels,
+        refuse_lookalike_levels,
         warnings_of,
         why_no_conditions,
     )
@@ -393,22 +393,22 @@ def _check_responses(
     items = other.items or [other.columns["item"]]
     response = other.columns["response"]
     uses = _uses_of_responses(table, items, response, other.conditions)
-    refuse_near_levels(uses)
+    refuse_lookalike_levels(uses)
     refuse_between_items(uses)
-    names = [name for name in uses.others if is_within_readers(uses, name)]
-    if names and not (uses.levels or checked.design.item):
-        of_readers = other._replace(items=(uses.reader,), conditions=names[:1])
+    names = [name for name in uses.other_uses if is_within_readers(uses, name)]
+    if names and not (uses.conditions or checked.design.item):
+        of_readers = other._replace(items=(uses.reader_column,), conditions=names[:1])
         checked = replace(checked, other=of_readers.text())
         return _check_responses(checked, source, table, of_readers)
-    reason = "" if uses.levels else why_no_conditions(uses)
-    counts = {name: uses.rows.columns[name].by_count() for name in uses.levels}
+    reason = "" if uses.conditions else why_no_conditions(uses)
+    counts = {name: uses.table.columns[name].by_count() for name in uses.conditions}
     columns = [CheckedColumn(response, "response"), *(CheckedColumn(x, "item") for x in items)]
     columns += [
         CheckedColumn(name, "condition", levels={level: counts[name][level] for level in levels})
-        for name, levels in uses.levels.items()
+        for name, levels in uses.conditions.items()
     ]
     item_columns = (*items, *(column_like(name, table.columns) for name in items))
-    other_uses = {name: why for name, why in uses.others.items() if name not in item_columns}
+    other_uses = {name: why for name, why in uses.other_uses.items() if name not in item_columns}
     columns += [CheckedColumn(name, _use_of(name, why), why) for name, why in other_uses.items()]
     checked = replace(
         checked,
@@ -418,8 +418,8 @@ def _check_responses(
             item=() if [*map(folded, items)] == ["item"] else (*items,),
         ),
         response=response,
-        n_items=len(uses.rows.items.levels),
-        conditions=tuple(uses.levels),
+        n_items=len(uses.table.items.levels),
+        conditions=tuple(uses.conditions),
         warnings=(*warnings_of(uses, table.places), *filter(None, [reason])),
     )
     return _with_problems(replace(checked, columns=_checked_columns(checked, source, columns)))
@@ -460,7 +460,7 @@ def _check_words(
     model = "" if "surprisal" in unknown.columns else "--model M "
     others = [f"response: lmdiag fit {shlex.quote(checked.file)} {model}{typed}"]
     if "item" in unknown.table.columns:
-        levels = _uses_of_responses(unknown.table, ["item"], response).levels
+        levels = _uses_of_responses(unknown.table, ["item"], response).conditions
         names = [name for name in levels if name not in other.columns.values()]
         if names:
             command = f"lmdiag analyse {shlex.quote(checked.file)} {response_option}"
@@ -481,7 +481,7 @@ def _check_cloze_responses(checked: TableCheck, source: Table | None, table: Any
 
 def _uses_of_responses(
     table: Table, items: Sequence[str], response: str, conditions: Sequence[str] = ()
-) -> Uses:
+) -> ColumnUses:
     """Returns what each column of a table of responses is used for in an analysis over items."""
     from pandas import DataFrame
 
@@ -509,7 +509,7 @@ def _use_of(name: str, why: str) -> str:
     """
     start = why.partition(" (")[0]
     use = _USES.get(start, start)
-    return "list" if use == "not used" and is_named(name, "list") else use
+    return "list" if use == "not used" and is_named_as(name, "list") else use
 
 
 def _checked_columns(

@@ -18,7 +18,7 @@ from lmdiag.stimuli.reading.forms import without_gaps
 from lmdiag.stimuli.reading.steps import first_steps, refuse_options
 from lmdiag.stimuli.values.kinds import values_of
 from lmdiag.stimuli.values.layouts import TableLayout
-from lmdiag.stimuli.values.names import named
+from lmdiag.stimuli.values.names import named_columns
 from lmdiag.tables.table_files import (
     ROW_NAMES,
     Problems,
@@ -31,6 +31,8 @@ from lmdiag.text import first_few, folded, plain_response, shortened
 from lmdiag.types import SHARE_ROUNDING, BadInput, TableOptions
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from pandas import DataFrame
 
 FORM = "cloze"
@@ -41,8 +43,8 @@ _WORDS = ("response", "word", "target")
 _SHARES = ("cloze", "target_cloze")
 _KNOWN = frozenset((*_ITEM, "sentence", "participant", "count", *_WORDS, *_SHARES))
 _RULE = "a row is a response (item, context, response), or a word with its count or cloze"
-_SEVERAL = re.compile(r"[^;|,/\n]*\w\s*[;|,/\n]\s*\w").match
-_ROUNDING = 0.5  # of percentages
+_SEVERAL = re.compile(r"[^;|,/\n]*\w\s*[;|,/\n]\s*\w").match  # words with a sign between them
+_ROUNDING = 0.5  # percentages may be this much above 100
 _LIST = re.compile(r"\[.*\]|\{.*\}", re.DOTALL).fullmatch
 
 
@@ -52,27 +54,26 @@ def are_responses(table: Table, options: TableOptions) -> bool:
     That is where a column `response`, or `word` beside `count` or `cloze`, has words, a context or
     a sentence with a gap stands beside it, and no word is a target.
     """
-    given = dict(text.partition("=")[::2] for text in options.columns)
-    names = {column: name for name, column in given.items()}
-    columns = {names.get(column, column): values for column, values in table.columns.items()}
-    plain = {*map(folded, columns)}
-    has_words = "response" in plain or (
-        "word" in plain and not plain.isdisjoint(("count", "cloze"))
-    )
-    if (
-        table.form
-        or not has_words
-        or "target" in plain
-        or plain.isdisjoint(("context", "sentence"))
-    ):
+    renamed_columns = {}
+    for text in options.columns:
+        name, _, column = text.partition("=")
+        renamed_columns[name] = column
+    new_names = {column: name for name, column in renamed_columns.items()}
+    columns = {new_names.get(column, column): values for column, values in table.columns.items()}
+    plain = {folded(name) for name in columns}
+    has_amounts = "count" in plain or "cloze" in plain
+    has_words = "response" in plain or ("word" in plain and has_amounts)
+    has_texts = "context" in plain or "sentence" in plain
+    if table.form or "target" in plain or not (has_words and has_texts):
         return False
-    word = next(name for name in columns if folded(name) in ("response", "word"))
-    columns["response"] = columns.pop(word)
-    found = responses(TableLayout(columns))
-    if found is None:
+    word_column = next(name for name in columns if folded(name) in ("response", "word"))
+    columns["response"] = columns.pop(word_column)
+    proposal = responses(TableLayout(columns))
+    if proposal is None:
         return False
-    named = {name: column for name, column in found.columns.items() if name != "item"}
-    return not found._replace(columns=named).option
+    # the columns have the names that responses need, so that no option is due, but one for the item
+    without_item = {name: column for name, column in proposal.columns.items() if name != "item"}
+    return not proposal._replace(columns=without_item).option
 
 
 def response_rows(table: Table, options: TableOptions) -> Table:
@@ -88,9 +89,8 @@ def response_rows(table: Table, options: TableOptions) -> Table:
         BadInput: a column is missing, or a value cannot be used (column and row are named).
     """
     refuse_options(options, ("gap", "keep_case"))
-    has_item = "item" in map(folded, table.columns) or any(
-        x[:5] == "item=" for x in options.columns
-    )
+    is_item_named = any(text.startswith("item=") for text in options.columns)
+    has_item = is_item_named or any(folded(name) == "item" for name in table.columns)
     table = first_steps(table, options, _KNOWN)
     if options.wide and not has_item:  # contexts may repeat, and the numbers of rows do not
         table = table.having({}, without=("item",))
@@ -101,30 +101,56 @@ def response_rows(table: Table, options: TableOptions) -> Table:
     table = table.having({}, *_json_notes(table.columns["target"]))
     written = [plain_response(text) for text in rows["target"]]
     rows["target"] = written if options.keep_case else [text.lower() for text in written]
-    said = rows[rows["target"] != ""]
-    if said.empty:
+    filled = rows[rows["target"] != ""]
+    if filled.empty:
         raise BadInput(f"{table.name} has no responses: {_RULE}")
-    _check(table, said)
-    items = _with_item_per_context(said)
+    _check(table, filled)
+    items = _with_item_per_context(filled)
     notes = [*table.notes]
     if "item" not in table.columns:
         notes.append("no column item: each context is an item")
-    if empty := rows.index.difference(said.index).tolist():
-        notes.append(f"empty responses left out: {len(empty)} ({table.places(empty)})")
-    if capital := [x for x in written if x != x.lower() and not options.keep_case]:
-        always = [*dict.fromkeys(text for text in capital if text.lower() not in written)]
-        never = f"; never written so: {first_few(always, 5)} (--keep-case)" if always else ""
-        notes.append(f"responses with capitals read in lower case: {len(capital):,}{never}")
-    if several := [*said["item"][items["item"] != said["item"]].unique()]:
-        notes.append(f"each context of items with several is an item: {first_few(several, 5)}")
-    if unused := [x for x in _unused(table.columns) if not (options.wide and x == "condition")]:
+    empty_rows = rows.index.difference(filled.index).tolist()
+    if empty_rows:
+        notes.append(f"empty responses left out: {len(empty_rows)} ({table.places(empty_rows)})")
+    if not options.keep_case:
+        notes += _notes_on_capitals(written)
+    divided_items = [*filled["item"][items["item"] != filled["item"]].unique()]
+    if divided_items:
+        names = first_few(divided_items, 5)
+        notes.append(f"each context of items with several is an item: {names}")
+    unused = _unused(table.columns)
+    if options.wide:
+        unused = [name for name in unused if name != "condition"]
+    if unused:
         notes.append(f"not used: {first_few(unused, 8)}")
     words = _counted(table.name, items).to_dict("list")
     return Table.of(table.name, words, form=FORM, notes=tuple(notes))
 
 
+def _notes_on_capitals(written: Sequence[str]) -> Iterator[str]:
+    """Yields one note if responses with capitals are read in lower case.
+
+    It names those that are never written in lower case, such as names of people.
+
+    Args:
+        written: the responses as they are written.
+    """
+    capitalised = [text for text in written if text != text.lower()]
+    if capitalised:
+        always = [text for text in dict.fromkeys(capitalised) if text.lower() not in written]
+        never = f"; never written so: {first_few(always, 5)} (--keep-case)" if always else ""
+        yield f"responses with capitals read in lower case: {len(capitalised):,}{never}"
+
+
 def _with_contexts(table: Table, gap: str) -> Table:
-    """The table with context and target; `BadInput` with the remedy where a column is missing."""
+    """Returns the table with columns context and target, of which the latter has the responses.
+
+    `BadInput` with the remedy where a column is missing.
+
+    Args:
+        table: as it was read.
+        gap: mark of the missing word in sentences, if it is not a usual one.
+    """
     word = next((name for name in _WORDS if name in table.columns), "")
     perhaps = ""
     if not word or "context" not in table.columns:
@@ -135,64 +161,97 @@ def _with_contexts(table: Table, gap: str) -> Table:
         raise table.lacks(_WORDS[0], rule)
     divided = without_gaps(table.having({"target": table.columns[word]}), gap)
     if "context" not in divided.columns:
-        mark = "; a sentence has ___ in the place of the word, or another mark: --gap TEXT"
-        raise table.lacks("context", _RULE + mark * ("sentence" in table.columns) + perhaps)
+        rule = _RULE
+        if "sentence" in table.columns:
+            rule += "; a sentence has ___ in the place of the word, or another mark: --gap TEXT"
+        raise table.lacks("context", rule + perhaps)
     return divided
 
 
 def _rows(table: Table) -> DataFrame:
-    """The rows of a table: item, context, right_context, target, and count or cloze."""
-    import numpy as np
+    """Returns the rows of a table as texts: item, context, right_context and target; "" for none.
+
+    The column count, or cloze, has numbers: 1 for each row of a table without one.
+    """
     from pandas import DataFrame, Series
 
     columns = table.columns
-    share = next((name for name in _SHARES if name in columns), "")
-    absent = [""] * len(table)
     if "item" in columns:
         name_texts(table.rows["item"])  # refuses numbers that are not whole
-    rows = DataFrame({
-        name: [
-            "" if x in (None, "NA") else written_text(x).strip() for x in columns.get(name, absent)
+    texts = {}
+    for name in (*_ITEM, "target"):
+        values = columns.get(name, [""] * len(table))
+        texts[name] = [
+            "" if value in (None, "NA") else written_text(value).strip() for value in values
         ]
-        for name in (*_ITEM, "target")
-    })  # fmt: skip
+    rows = DataFrame(texts)
     rows["target"] = [_of_cell(table, row, text) for row, text in enumerate(rows["target"])]
     _refuse_lists(table, rows["target"])
     if "gap_spaces" in columns:
         rows["gap_spaces"] = columns["gap_spaces"]
     if "item" not in columns:
         rows["item"] = rows["context"]
-    if not share and "count" not in columns:
+    share_column = _share_column(columns)
+    column = share_column or "count"
+    if column not in columns:
         return rows.assign(count=1.0)
-    column = share or "count"
-    values = as_numbers(Series(columns[column], dtype=object), column, table.where)
-    most = 1.0 if share else float(2**53)
-    if (wrong := np.flatnonzero(~((values >= 0) & (values <= most)))).size:
-        wanted = "a share from 0 to 1" if share else "a number from 0 up"
-        if share and 1 < np.nanmax(values) <= 100 + _ROUNDING:
-            wanted += " (percentages are read as numbers, --columns count=COLUMN)"
-        problem = f"the column {column}: expected {wanted}, not {columns[column][wrong[0]]!r}"
-        raise table.error(int(wrong[0]), problem)
-    return rows.assign(**{"cloze" if share else "count": values})
+    amounts = as_numbers(Series(columns[column], dtype=object), column, table.where)
+    _refuse_wrong_amounts(table, column, amounts, is_share=bool(share_column))
+    return rows.assign(**{"cloze" if share_column else "count": amounts})
+
+
+def _share_column(columns: Collection[str]) -> str:
+    """Returns the column that has the share of a word among the responses; "" for none."""
+    return next((name for name in _SHARES if name in columns), "")
+
+
+def _refuse_wrong_amounts(
+    table: Table, column: str, amounts: NDArray[np.float64], *, is_share: bool
+) -> None:
+    """Refuses shares that are not from 0 to 1, and counts below 0 or too large to be exact.
+
+    Args:
+        table: whose row the error names.
+        column: that has the amounts.
+        amounts: its values as numbers, (n rows,).
+        is_share: whether they are shares.
+    """
+    import numpy as np
+
+    most = 1.0 if is_share else float(2**53)
+    wrong_rows = np.flatnonzero(~((amounts >= 0) & (amounts <= most)))
+    if not wrong_rows.size:
+        return
+    row = int(wrong_rows[0])
+    wanted = "a share from 0 to 1" if is_share else "a number from 0 up"
+    if is_share and 1 < np.nanmax(amounts) <= 100 + _ROUNDING:
+        wanted += " (percentages are read as numbers, --columns count=COLUMN)"
+    problem = f"the column {column}: expected {wanted}, not {table.columns[column][row]!r}"
+    raise table.error(row, problem)
 
 
 def _unused(columns: Collection[str]) -> list[str]:
-    """The columns that are not read; names of people are none of them."""
-    share = next((name for name in _SHARES if name in columns), "")
-    used = {*_KNOWN, "gap_spaces", *ROW_NAMES, *named("reader", columns)}
-    used -= {"count"} if share else set()
+    """Returns the columns that are not read, without those of people's names."""
+    used = {*_KNOWN, "gap_spaces", *ROW_NAMES, *named_columns("reader", columns)}
+    if _share_column(columns):
+        used.remove("count")
     return [name for name in columns if name not in used]
 
 
 def _refuse_unread_amounts(table: Table) -> None:
-    """Refuses rows of words, each once, beside numbers that may be their counts or shares."""
+    """Refuses a table of words, each once in its context, with an unread column of numbers.
+
+    The numbers may be the counts or shares of the words, which would else count once each.
+    """
     if not {"count", "participant", *_SHARES}.isdisjoint(table.columns):
         return
     never = {*_KNOWN, *ROW_NAMES} - {"context", "target"}
-    columns = {x: values_of(v) for x, v in table.columns.items() if x not in never}
-    found = amount_column(columns, "context", "target")
-    if found:
-        kind, column = found
+    columns = {
+        name: values_of(values) for name, values in table.columns.items() if name not in never
+    }
+    kind_and_column = amount_column(columns, "context", "target")
+    if kind_and_column:
+        kind, column = kind_and_column
         what = {"count": "how often it was given", "cloze": "its share"}[kind]
         remedy = f"give --columns {kind}={shlex.quote(column)}, or rename this column"
         problem = f"each word stands once with its context, and {column} may be {what}"
@@ -200,9 +259,15 @@ def _refuse_unread_amounts(table: Table) -> None:
 
 
 def _of_cell(table: Table, row: int, text: str) -> str:
-    """The response of a cell: its text, or the one text of a JSON list or object.
+    """Returns the response of a cell: its text, or the one text of a JSON list or object.
 
-    Programs of experiments write such lists (jsPsych). `BadInput` for one of several texts.
+    Programs of experiments write such lists, as '{"Q0": "cat"}' (jsPsych). `BadInput` for one of
+    several texts.
+
+    Args:
+        table: whose row the error names.
+        row: of the cell.
+        text: of the cell.
     """
     if text[:1] not in ("[", "{"):
         return text
@@ -218,22 +283,26 @@ def _of_cell(table: Table, row: int, text: str) -> str:
 
 
 def _refuse_lists(table: Table, texts: Sequence[str]) -> None:
-    """Refuses responses of which most are several, with a sign between them."""
-    several = [*map(_SEVERAL, texts)]
-    n_filled = sum(map(bool, texts))
-    if 2 * sum(map(bool, several)) > n_filled > 0:
-        row = next(row for row, match in enumerate(several) if match)
+    """Refuses responses of which most are several words with a sign between them, as "cat, dog"."""
+    n_filled = sum(text != "" for text in texts)
+    rows_of_several = [row for row, text in enumerate(texts) if _SEVERAL(text)]
+    if 2 * len(rows_of_several) > n_filled > 0:
+        row = rows_of_several[0]
         problem = f"the response {shortened(texts[row], 40)} is several: write a row per response"
         raise table.error(row, problem)
 
 
 def _refuse_contexts(table: Table, rows: DataFrame) -> None:
-    """Refuses responses of which most have their context in them."""
-    pairs = [*zip(rows["context"], rows["target"], strict=True)]
-    inside = [bool(context) and word.startswith(context) for context, word in pairs]
-    if 2 * sum(inside) > len(inside):
-        has = f"the response {shortened(pairs[inside.index(True)][1], 60)} begins with its context"
-        raise table.error(inside.index(True), f"{has}: write the words after it alone")
+    """Refuses responses of which most begin with their context."""
+    rows_with_context = []
+    pairs = zip(rows["context"], rows["target"], strict=True)
+    for row, (context, response) in enumerate(pairs):
+        if context and response.startswith(context):
+            rows_with_context.append(row)
+    if 2 * len(rows_with_context) > len(rows):
+        row = rows_with_context[0]
+        has = f"the response {shortened(rows['target'][row], 60)} begins with its context"
+        raise table.error(row, f"{has}: write the words after it alone")
 
 
 def _json_notes(cells: Sequence[object]) -> Iterator[str]:
@@ -245,23 +314,32 @@ def _json_notes(cells: Sequence[object]) -> Iterator[str]:
 
 
 def _check(table: Table, rows: DataFrame) -> None:
-    """Refuses two spellings of a context, and texts that no model is asked."""
-    place = rows["context"] + "\n" + rows["right_context"]
-    unasked = "write the text before the word, or what follows it into right_context"
-    for name, texts, remedy in (
-        ("context", place.str.strip(), unasked),
-        ("item", rows["item"], "number the contexts"),
-    ):
-        if (empty := rows.index[texts == ""]).size:
-            raise table.error(empty[0], f"the column {name} is empty: {remedy}")
-    alike = place.str.lower().str.replace(r"[^\w\n]+", " ", regex=True).str.strip()
-    spelling = place.groupby([rows["item"], alike]).transform("first")
-    if (different := rows.index[place != spelling]).size:
-        earlier = table.where((place == spelling[different[0]]).idxmax())
+    """Refuses empty contexts and items, two spellings of a context, and texts no model can read.
+
+    Args:
+        table: whose rows the errors name.
+        rows: with responses; their index has the rows of the table.
+    """
+    contexts = rows["context"] + "\n" + rows["right_context"]
+    remedies = {
+        "context": "write the text before the word, or what follows it into right_context",
+        "item": "number the contexts",
+    }
+    for name, texts in (("context", contexts.str.strip()), ("item", rows["item"])):
+        empty_rows = rows.index[texts == ""]
+        if empty_rows.size:
+            raise table.error(empty_rows[0], f"the column {name} is empty: {remedies[name]}")
+    # contexts of an item that are the same in lower case and without punctuation
+    plain = contexts.str.lower().str.replace(r"[^\w\n]+", " ", regex=True).str.strip()
+    first_spelling = contexts.groupby([rows["item"], plain]).transform("first")
+    differing_rows = rows.index[contexts != first_spelling]
+    if differing_rows.size:
+        row = differing_rows[0]
+        earlier = table.where((contexts == first_spelling[row]).idxmax())
         problem = f"the context differs from that in {earlier} in case, blanks or punctuation alone"
-        raise table.error(different[0], f"{problem}: write both alike")
+        raise table.error(row, f"{problem}: write both alike")
     columns = rows.to_dict("list")
-    columns["id"] = [*map(str, rows.index)]  # a row of a wide table is several here
+    columns["id"] = [str(row) for row in rows.index]  # a row of a wide table is several here
     problems = Problems()
     check_values(columns, table.of_rows_at(rows.index), problems)
     problems.refuse()
@@ -272,29 +350,45 @@ def _with_item_per_context(rows: DataFrame) -> DataFrame:
 
     Where the table has an item of such a name, more points stand before the number, as in 7..1.
     """
-    place = (rows["context"] + "\n" + rows["right_context"]).groupby(rows["item"])
-    number = place.transform(lambda texts: texts.factorize()[0] + 1)
-    is_alone = number.groupby(rows["item"]).transform("max") == 1
+    items = rows["item"]
+    contexts = rows["context"] + "\n" + rows["right_context"]
+    number = contexts.groupby(items).transform(lambda texts: texts.factorize()[0] + 1)
+    is_alone = number.groupby(items).transform("max") == 1
     mark = "."
-    while {*rows["item"]} & {*(rows["item"] + mark + number.map(str))[~is_alone]}:
+    numbered_items = items + mark + number.map(str)
+    while {*items} & {*numbered_items[~is_alone]}:
         mark += "."
-    new_items = rows["item"] + mark + number.map(str)
-    return rows.assign(item=rows["item"].where(is_alone, new_items))
+        numbered_items = items + mark + number.map(str)
+    return rows.assign(item=items.where(is_alone, numbered_items))
 
 
 def _counted(name: str, rows: DataFrame) -> DataFrame:
-    """The words of each item, the most frequent first; ties in the order of the table."""
+    """Returns a row for each item and word: context, word, share, and count if there are counts.
+
+    The most frequent word of an item comes first; ties are in the order of the table. `BadInput` if
+    given shares of an item add up to more than 1.
+
+    Args:
+        name: of the table, for messages.
+        rows: a row for each response, or for each word with its count or share.
+    """
     import numpy as np
 
     amount = "cloze" if "cloze" in rows else "count"
-    texts = [name for name in (*_ITEM, "gap_spaces") if name in rows]
+    texts = [column for column in (*_ITEM, "gap_spaces") if column in rows]
     words = rows.groupby([*texts, "target"], sort=False)[amount].sum().reset_index()
     amounts = words.groupby("item", sort=False)[amount]
     total = amounts.transform("sum")
     if amount == "count":
         words["cloze"] = words["count"] / total
-    elif (above := total > 1 + SHARE_ROUNDING * amounts.transform("size") + 1e-9).any():
-        item = words["item"][above].iloc[0]
-        rule = "it is the share of a word; a table of single responses has no column cloze"
-        raise BadInput(f"{name}: cloze of item {item} adds up to {total[above].iloc[0]:g}: {rule}")
-    return words.iloc[np.lexsort([-words["cloze"], amounts.ngroup()])]
+    else:
+        # each share may be rounded up
+        most = 1 + SHARE_ROUNDING * amounts.transform("size") + 1e-9
+        is_above = total > most
+        if is_above.any():
+            item = words["item"][is_above].iloc[0]
+            adds_up = f"cloze of item {item} adds up to {total[is_above].iloc[0]:g}"
+            rule = "it is the share of a word; a table of single responses has no column cloze"
+            raise BadInput(f"{name}: {adds_up}: {rule}")
+    item_numbers = amounts.ngroup()
+    return words.iloc[np.lexsort([-words["cloze"], item_numbers])]

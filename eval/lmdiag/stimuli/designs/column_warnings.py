@@ -1,4 +1,4 @@
-"""What looks wrong in the columns of a table of items, and why none is a condition.
+"""Messages on the columns of a table of items: what looks wrong, and why it has no conditions.
 
 Each line is of the table as its columns were classified, see `lmdiag.stimuli.designs.conditions`.
 """
@@ -12,20 +12,25 @@ from shlex import quote
 import numpy as np
 
 from lmdiag.diagnostics.base import MOST_LEVELS
-from lmdiag.stimuli.designs.conditions import MANY_LABELS, SAME_TEXTS, Uses
+from lmdiag.stimuli.designs.conditions import (
+    MANY_LABELS,
+    SAME_TEXTS,
+    ColumnUses,
+    ConditionCandidate,
+)
 from lmdiag.stimuli.designs.item_keys import item_key
-from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct_by
+from lmdiag.stimuli.values.codes import Codes, combine_codes, is_determined_by, n_distinct_by
 from lmdiag.stimuli.values.critical_words import word_spans
 from lmdiag.stimuli.values.items import item_column
-from lmdiag.stimuli.values.kinds import MOST_LABELS, Distinct
-from lmdiag.stimuli.values.misspelt import FAR_FEWER, near_level_problems, rare_levels
+from lmdiag.stimuli.values.kinds import MOST_LABELS, DistinctValues
+from lmdiag.stimuli.values.misspelt import FAR_FEWER, lookalike_problems, rare_levels
 from lmdiag.stimuli.values.names import is_filler
 from lmdiag.stimuli.values.splits import split_of, split_of_names, split_with_items
 from lmdiag.text import first_few, in_order, shortened
 from lmdiag.types import BadInput
 
 Places = Callable[[Sequence[int]], str]
-"""What messages call some rows, counted from 0, e.g. "lines 4, 5"."""
+"""Returns what messages call some rows, which are counted from 0, e.g. "lines 4, 5"."""
 
 NO_CONDITION = (
     "no column with 2 to 6 levels differs within items: name the conditions with --conditions, and "
@@ -33,342 +38,449 @@ NO_CONDITION = (
 )
 """What is said of a table without conditions if there is no better reason."""
 
+_CLOSE = 0.75  # similarity, from 0 to 1, of a misspelt level and the one that may be meant
 
-def warnings_of(uses: Uses, places: Places | None = None) -> list[str]:
-    """Returns what looks wrong, a line each; why no column is a condition is not among it.
+
+def warnings_of(uses: ColumnUses, places: Places | None = None) -> list[str]:
+    """Returns what looks wrong, a line each; `why_no_conditions` is not among it.
 
     Args:
-        uses: of the columns.
+        uses: what the columns of a table are used for.
         places: what to call rows; None for tables whose rows have no places.
     """
-    lines = [*_missing(uses, places), *_repeated(uses), *_misspelt(uses, places)]
-    lines += restart_lines(uses) if uses.restarts else ()
-    if uses.levels:
-        lines += [*filter(None, [_split_of_labels(uses)])]
-        dropped = [
-            x for x in uses.dropped if not (_has_words_of_texts(uses, x) or _counts(uses, x))
-        ]
-        lines += [_nested(uses, name) or _dropped(uses, name) for name in dropped]
-        many = [name for name in uses.candidates if _has_many(uses, name)]
-        lines += filter(None, (_nested(uses, name) for name in many))
-    for name, levels in uses.levels.items():
-        if split := split_of(levels, uses.rows.columns):
+    lines = [
+        *_missing_values(uses, places),
+        *_inconsistent_texts(uses),
+        *_misspelt_levels(uses, places),
+    ]
+    if uses.restart_columns:
+        lines += restart_lines(uses)
+    if uses.conditions:
+        split_message = _split_of_labels(uses)
+        lines += [split_message] if split_message else []
+        for name in uses.incomplete_columns:
+            # words of the texts and their lengths differ with the conditions, and are none
+            if not (_has_words_of_texts(uses, name) or _numbers_cells(uses, name)):
+                lines.append(_nested_levels(uses, name) or _incomplete(uses, name))
+        for name, candidate in uses.condition_candidates.items():
+            if len(candidate.kept) > MOST_LABELS and name not in uses.conditions:
+                nested = _nested_levels(uses, name)
+                lines += [nested] if nested else []
+    for name, levels in uses.conditions.items():
+        split = split_of(levels, uses.table.columns)
+        if split:
             remedy = f"--split {quote(f'{name}={split}')} gives their effects and interaction"
             lines.append(f"{name} has {len(levels)} levels of several parts: {remedy}")
     return [*lines, *_fillers(uses), *_repeated_trials(uses)]
 
 
-def _has_many(uses: Uses, name: str) -> bool:
-    """Whether a column has too many levels for a condition, and is not one that the user names."""
-    return len(uses.candidates[name].kept) > MOST_LABELS and name not in uses.levels
+def _split_of_labels(uses: ColumnUses) -> str:
+    """Returns the message that labels, such as 7_sg, have conditions in them; "" if none have.
+
+    They are names of items, or labels that have the item and conditions in them. The message ends
+    in the `--split` that divides them.
+    """
+    table = uses.table
+    if uses.item_column:  # joined names are not divided again
+        texts = None if table.texts is None else table.texts.tolist()
+        if uses.conditions:  # texts of an item may be alike for other reasons
+            texts = None
+        message = split_of_names(table.items, texts, table.columns, uses.item_column)
+        if message:
+            return message
+    determining = [table.items.codes, *(table.columns[name].codes for name in uses.conditions)]
+    for name, use in uses.other_uses.items():
+        values = table.columns[name]
+        if use != "reader" and not is_determined_by(values.codes, determining):
+            message = split_with_items(values, table.items, name, table.columns)
+            if message:
+                return message
+    return ""
 
 
-def _split_of_labels(uses: Uses) -> str:
-    """Which names of items, or labels beside them, have conditions in them, and the remedy."""
-    rows = uses.rows
-    # of conditions that were found, texts of an item may be alike for other reasons
-    texts = None if uses.levels or rows.texts is None else rows.texts.tolist()
-    # joined names are not divided again
-    split = split_of_names(rows.items, texts, rows.columns, uses.item) if uses.item else ""
-    if split:
-        return split
-    known = [rows.items.codes, *(rows.columns[name].codes for name in uses.levels)]
-    columns = {name: rows.columns[name] for name, use in uses.others.items() if use != "reader"}
-    unknown = {x: v for x, v in columns.items() if not is_known_from(v.codes, known)}
-    splits = (split_with_items(v, rows.items, x, rows.columns) for x, v in unknown.items())
-    return next(filter(None, splits), "")
+def restart_lines(uses: ColumnUses) -> Iterator[str]:
+    """Yields messages that item numbers start again from 1 at each level of some columns.
 
-
-def restart_lines(uses: Uses) -> Iterator[str]:
-    """Yields the columns that name the items together, or those at which numbers begin anew."""
+    One message, if columns are found that name the items together; else one for each of
+    `uses.restart_columns`.
+    """
     key, n_items = item_key(uses)
     why = "their texts have few words in common"
-    if not uses.restarts:
+    if not uses.restart_columns:
         why = "texts at one level of it have more words in common than others"
     if key:
-        columns = [name for name in key if name != uses.item]
-        at = f"at each {' and '.join(columns)}: {why}"
-        at = at if uses.item in key else f"({why}), and {columns[0]} names the items"
-        option = " ".join(map(quote, key))
+        columns = [name for name in key if name != uses.item_column]
+        if uses.item_column in key:
+            at = f"at each {' and '.join(columns)}: {why}"
+        else:
+            at = f"({why}), and {columns[0]} names the items"
+        option = " ".join(quote(name) for name in key)
         yield f"item numbers begin anew {at}: give --item {option} ({n_items:,} items)"
         return
-    for name in uses.restarts:
+    for name in uses.restart_columns:
         yield f"item numbers begin anew at each {name}: {why}: give --item {quote(name)} item"
 
 
-def near_levels_of(uses: Uses) -> Iterator[tuple[int, str]]:
+def lookalike_levels_of(uses: ColumnUses) -> Iterator[tuple[int, str]]:
     """Yields (row, problem) for each level of a condition, or item, that looks like another one.
 
     They differ in letter case or Unicode normalization alone. The row is the position, from 0, of
     the first row with the rarer spelling.
     """
-    for name, values in uses.rows.misspelt.items():
-        if name in ("item", *uses.levels, *uses.dropped):
-            yield from near_level_problems(name, values)
+    for name, values in uses.table.misspelt_columns.items():
+        if name in ("item", *uses.conditions, *uses.incomplete_columns):
+            yield from lookalike_problems(name, values)
 
 
-def refuse_near_levels(uses: Uses) -> None:
+def refuse_lookalike_levels(uses: ColumnUses) -> None:
     """Refuses levels of conditions, and items, that look like another one."""
-    for _, problem in near_levels_of(uses):
+    for _, problem in lookalike_levels_of(uses):
         raise BadInput(problem)
 
 
-def why_no_conditions(uses: Uses) -> str:
-    """Returns why no column of a table is a condition, and what to do; "" if none may be one.
+def why_no_conditions(uses: ColumnUses) -> str:
+    """Returns why a table has no conditions, and what the user can do; "" if there is no reason.
 
-    Only the first reason that holds is returned, in this order: names of items have conditions in
-    them; two columns explain the texts equally well; items are not what they seem; a column has
-    levels nested in another one's, or too many; items lack levels; a column differs between items
-    alone, or between readers alone; a column is none for another reason.
+    It is a message of one line, for example "list differs between readers alone: name it by
+    --conditions list". Where several reasons hold, the first of this order is returned.
+
+    Args:
+        uses: what the columns of a table without conditions are used for.
     """
-    if split := _split_of_labels(uses):
-        return split
-    if uses.alike:
-        both = " and ".join(uses.alike)
-        what = "rows" if uses.rows.texts is None else "texts"
-        remedy = f"name one, --conditions {quote(uses.alike[0])}"
-        return f"{both} explain the {what} equally well, and neither is taken: {remedy}"
-    if uses.restarts:
+    # names of items have conditions in them
+    split_message = _split_of_labels(uses)
+    if split_message:
+        return split_message
+    if uses.equivalent_columns:
+        names = " and ".join(uses.equivalent_columns)
+        what = "rows" if uses.table.texts is None else "texts"
+        remedy = f"name one, --conditions {quote(uses.equivalent_columns[0])}"
+        return f"{names} explain the {what} equally well, and neither is taken: {remedy}"
+    # the items are not what they seem
+    if uses.restart_columns:
         return next(restart_lines(uses))
-    if name := _naming_items(uses):
-        has = f"each row is an item of its own, and rows of one {name} have related texts"
-        return f"{has}: give --item {quote(name)}"
-    columns = uses.rows.columns
-    names = [x for x in uses.candidates if len(columns[x].levels) <= MANY_LABELS]
-    lines = (_nested(uses, name) or _of_many_levels(uses, name) for name in names)
-    if line := next(filter(None, lines), ""):
-        return line
-    if uses.dropped:
-        return "; ".join(_dropped(uses, name) for name in uses.dropped)
-    covariates = [name for name, use in uses.others.items() if use == "covariate"]
-    if line := next(filter(None, (between_items(uses, name) for name in covariates)), ""):
-        return line
-    for name in uses.of_readers:
+    item_name = _column_of_related_texts(uses)
+    if item_name:
+        has = f"each row is an item of its own, and rows of one {item_name} have related texts"
+        return f"{has}: give --item {quote(item_name)}"
+    # a column has too many levels, or other levels at each level of another column
+    for name in uses.condition_candidates:
+        if len(uses.table.columns[name].levels) <= MANY_LABELS:
+            message = _nested_levels(uses, name) or _many_levels(uses, name)
+            if message:
+                return message
+    # most items lack some levels
+    if uses.incomplete_columns:
+        return "; ".join(_incomplete(uses, name) for name in uses.incomplete_columns)
+    # a column differs between items alone, or between readers alone
+    for name, use in uses.other_uses.items():
+        message = between_items(uses, name) if use == "covariate" else ""
+        if message:
+            return message
+    for name in uses.reader_attributes:
         return f"{name} differs between readers alone: name it by --conditions {quote(name)}"
-    for name, use in uses.others.items():
-        if name in uses.candidates and use.startswith("not a condition (") and use != SAME_TEXTS:
+    # any other reason that was found for a column, but that it has nothing to do with the texts
+    for name, use in uses.other_uses.items():
+        is_reason = use.startswith("not a condition (") and use != SAME_TEXTS
+        if is_reason and name in uses.condition_candidates:
             return f"{name} is {use}: if it is one, give --conditions {quote(name)}"
     return ""
 
 
-def between_items(uses: Uses, name: str) -> str:
-    """Returns that a column differs between items alone, and what compares it; "" if not so."""
+def between_items(uses: ColumnUses, name: str) -> str:
+    """Returns the message that a column differs between items alone, and what compares its levels.
+
+    "" if that is not so, or readers do not have several of its levels.
+    """
     if not is_within_readers(uses, name):
         return ""
-    remedy = f"--item {quote(uses.reader)} --conditions {quote(name)}"
+    remedy = f"--item {quote(uses.reader_column)} --conditions {quote(name)}"
     return f"{name} differs between items alone: {remedy} compares it within readers"
 
 
-def is_within_readers(uses: Uses, name: str) -> bool:
+def is_within_readers(uses: ColumnUses, name: str) -> bool:
     """Returns whether readers have several levels of a column of which each item has one."""
-    values = uses.rows.columns[name]
-    items = uses.rows.items
-    is_few = 1 < len(values.levels) <= MOST_LABELS and len(values.levels) < len(items.levels)
-    if not (uses.reader and is_few and is_known_from(values.codes, [items.codes])):
+    values = uses.table.columns[name]
+    items = uses.table.items
+    n_levels = len(values.levels)
+    is_few = 1 < n_levels <= MOST_LABELS and n_levels < len(items.levels)
+    if not (uses.reader_column and is_few):
         return False
-    return values.differs_within(uses.rows.columns[uses.reader])
+    if not is_determined_by(values.codes, [items.codes]):
+        return False
+    readers = uses.table.columns[uses.reader_column]
+    return values.differs_within(readers)
 
 
-def refuse_between_items(uses: Uses) -> None:
+def refuse_between_items(uses: ColumnUses) -> None:
     """Refuses conditions of which each item has one level, where they differ within readers."""
-    for line in filter(None, (between_items(uses, name) for name in uses.levels)):
-        raise BadInput(line)
+    for name in uses.conditions:
+        message = between_items(uses, name)
+        if message:
+            raise BadInput(message)
 
 
-def _naming_items(uses: Uses) -> str:
-    """A column that groups rows with related texts where each row is an item; "" for none."""
-    rows = uses.rows
-    if rows.texts is None or rows.items.counts.max(initial=0) > 1:
+def _column_of_related_texts(uses: ColumnUses) -> str:
+    """Returns the column that groups rows with related texts, in a table with one row per item.
+
+    It may be what names the items. "" for none, and for a table with items of several rows.
+    """
+    table = uses.table
+    if table.texts is None or table.items.counts.max(initial=0) > 1:
         return ""
-    return item_column(rows.columns, rows.texts.tolist())
+    return item_column(table.columns, table.texts.tolist())
 
 
-def _shown(places: Places | None, rows: Sequence[int]) -> str:
+def _in_brackets(places: Places | None, rows: Sequence[int]) -> str:
+    """Returns what to call rows, as " (lines 4, 5)"; "" for tables whose rows have no places."""
     return f" ({places(rows)})" if places else ""
 
 
-def _missing(uses: Uses, places: Places | None) -> Iterator[str]:
-    columns = {"item": uses.rows.items} | {name: uses.rows.columns[name] for name in uses.levels}
+def _missing_values(uses: ColumnUses, places: Places | None) -> Iterator[str]:
+    """Yields in how many rows the item is missing, or a condition."""
+    columns = {"item": uses.table.items}
+    columns |= {name: uses.table.columns[name] for name in uses.conditions}
     for name, values in columns.items():
         rows = np.flatnonzero(values.codes < 0).tolist()
         if rows:
             has = f"{len(rows):,} of {len(values.codes):,} rows"
-            yield f"{name} is missing in {has}{_shown(places, rows)}"
+            yield f"{name} is missing in {has}{_in_brackets(places, rows)}"
 
 
-def _repeated(uses: Uses) -> Iterator[str]:
-    for name, (n, n_texts) in uses.repeated.items():
-        if name in uses.levels:
-            yield f"{n:,} of {n_texts:,} texts have several levels of {name}: correct them"
+def _inconsistent_texts(uses: ColumnUses) -> Iterator[str]:
+    """Yields how many texts of an item have several levels of a condition."""
+    for name, (n_inconsistent, n_texts) in uses.inconsistent_texts.items():
+        if name in uses.conditions:
+            has = f"{n_inconsistent:,} of {n_texts:,} texts have several levels of {name}"
+            yield f"{has}: correct them"
 
 
-def _few(uses: Uses) -> Iterator[tuple[str, Distinct]]:
-    """The columns that may have levels, with these."""
-    for name, values in uses.rows.columns.items():
-        if len(values.levels) <= MOST_LEVELS and (name in uses.candidates or name in uses.levels):
+def _columns_of_few_levels(uses: ColumnUses) -> Iterator[tuple[str, DistinctValues]]:
+    """Yields (name, levels) of the conditions, and of columns that were examined as such.
+
+    Columns with too many levels for a break-down are left out.
+    """
+    for name, values in uses.table.columns.items():
+        is_examined = name in uses.condition_candidates or name in uses.conditions
+        if is_examined and len(values.levels) <= MOST_LEVELS:
             yield name, values
 
 
-def _misspelt(uses: Uses, places: Places | None) -> Iterator[str]:
-    """Yields rare levels that are nearly another one, and other rare ones of conditions."""
-    for name, values in _few(uses):
-        if all(map(str.isnumeric, values.levels)):
+def _misspelt_levels(uses: ColumnUses, places: Places | None) -> Iterator[str]:
+    """Yields rare levels that may be misspelt, and which level may be meant.
+
+    Rare levels that are like no other are named, too, if they are neither levels of the condition
+    nor set aside. Levels that are numbers are not examined.
+    """
+    for name, values in _columns_of_few_levels(uses):
+        if all(level.isnumeric() for level in values.levels):
             continue
-        is_rare = rare_levels(values)
-        kept = uses.levels.get(name, values.levels)
-        aside = uses.set_aside(name) if name in uses.levels else ()
-        for number in np.flatnonzero(is_rare).tolist():
+        kept = uses.conditions.get(name, values.levels)
+        set_aside = uses.levels_set_aside(name) if name in uses.conditions else ()
+        counts = values.by_count()
+        for number in np.flatnonzero(rare_levels(values)).tolist():
             level = values.levels[number]
             rows = np.flatnonzero(values.codes == number).tolist()
-            counts = values.by_count().items()
-            others = [other for other, n in counts if len(rows) < FAR_FEWER * n]
-            has = f"{len(rows)} row{'s' if len(rows) > 1 else ''}{_shown(places, rows)}"
-            has += "" if level in kept else " and is left out"
-            if close := get_close_matches(level, others, n=1, cutoff=0.75):
-                yield f"{name}: level {level!r} has {has}; did you mean {close[0]!r}?"
-            elif level not in (*kept, *aside):
+            frequent_levels = [other for other, n in counts.items() if len(rows) < FAR_FEWER * n]
+            close_levels = get_close_matches(level, frequent_levels, n=1, cutoff=_CLOSE)
+            has = f"{len(rows)} row{'s' if len(rows) > 1 else ''}{_in_brackets(places, rows)}"
+            if level not in kept:
+                has += " and is left out"
+            if close_levels:
+                yield f"{name}: level {level!r} has {has}; did you mean {close_levels[0]!r}?"
+            elif level not in kept and level not in set_aside:
                 yield f"{name}: level {level!r} has {has}: correct it"
 
 
-def _has_words_of_texts(uses: Uses, name: str) -> bool:
-    """Whether each value of a column is a word of its text, such as the critical word.
+def _has_words_of_texts(uses: ColumnUses, name: str) -> bool:
+    """Returns whether each value of a column is a word of its text, such as the critical word.
 
     Rows without a value do not count. A column that is asked about has two levels or more, so that
     some rows do. False for a table without texts.
     """
-    if uses.rows.texts is None:
+    if uses.table.texts is None:
         return False
-    values = uses.rows.columns[name]
-    pairs = zip(uses.rows.texts.tolist(), values.codes.tolist(), strict=True)
-    filled = [(str(text), values.levels[code]) for text, code in pairs if code >= 0]
-    return all(word_spans(text, word) for text, word in filled)
+    values = uses.table.columns[name]
+    for text, code in zip(uses.table.texts.tolist(), values.codes.tolist(), strict=True):
+        if code >= 0 and not word_spans(str(text), values.levels[code]):
+            return False
+    return True
 
 
-def _counts(uses: Uses, name: str) -> bool:
-    """Whether a column has a number for each cell, as a length, and no item has all numbers."""
-    values = uses.rows.columns[name]
-    items = uses.rows.items.codes
-    is_complete = n_distinct_by(items, values.codes) == len(values.levels)
-    if is_complete.any() or not all(map(str.isnumeric, values.levels)):
+def _numbers_cells(uses: ColumnUses, name: str) -> bool:
+    """Returns whether a column has a number for each item and cell of the conditions.
+
+    An example is the length of the critical word. No item has all numbers of the column.
+    """
+    values = uses.table.columns[name]
+    items = uses.table.items.codes
+    n_levels_of_item = n_distinct_by(items, values.codes)
+    if (n_levels_of_item == len(values.levels)).any():
         return False
-    return is_known_from(values.codes, [items, *(uses.rows.columns[x].codes for x in uses.levels)])
+    if not all(level.isnumeric() for level in values.levels):
+        return False
+    conditions = [uses.table.columns[condition].codes for condition in uses.conditions]
+    return is_determined_by(values.codes, [items, *conditions])
 
 
-def _dropped(uses: Uses, name: str) -> str:
-    """Why a column is not taken of which most items lack some levels."""
-    values = uses.rows.columns[name]
-    of = ", ".join(f"{level} {n}" for level, n in values.by_count().items())
-    n_levels = n_distinct_by(uses.rows.items.codes, values.codes)
-    n_complete = int((n_levels == len(values.levels)).sum())
-    has = f"{n_complete} of {len(n_levels)} items have all of its levels"
-    has += f" (rows: {shortened(of, 200)})"
-    apart = _sets_of_levels(uses, name)
-    if len(apart) > 1:
-        sets = "; ".join(", ".join(levels) for levels in apart)
-        kept = quote(f"{name}={','.join(apart[0])}")
+def _incomplete(uses: ColumnUses, name: str) -> str:
+    """Returns the message that a column is not taken, since most items lack some of its levels."""
+    values = uses.table.columns[name]
+    counts = ", ".join(f"{level} {n}" for level, n in values.by_count().items())
+    n_levels_of_item = n_distinct_by(uses.table.items.codes, values.codes)
+    n_complete = int((n_levels_of_item == len(values.levels)).sum())
+    has = f"{n_complete} of {len(n_levels_of_item)} items have all of its levels"
+    has += f" (rows: {shortened(counts, 200)})"
+    level_sets = _sets_of_levels(uses, name)
+    if len(level_sets) > 1:
+        sets = "; ".join(", ".join(levels) for levels in level_sets)
+        kept = quote(f"{name}={','.join(level_sets[0])}")
         return f"{name} has other levels in other items ({sets}): choose some by --filter {kept}"
     # by items that lack levels, no effect is tested
     remedy = "correct it, or name it by --conditions" if n_complete else "correct it if it is one"
     return f"{name} is not taken for a condition: {has}; {remedy}"
 
 
-def _sets_of_levels(uses: Uses, name: str) -> list[tuple[str, ...]]:
-    """The levels that items have together, if most items have all of a set; [] if not so.
+def _sets_of_levels(uses: ColumnUses, name: str) -> list[tuple[str, ...]]:
+    """Returns the sets of levels of a column that occur together in items; [] for no clear sets.
 
-    Levels of items that have no other one, as fillers, are left out.
+    For example, [("a", "b"), ("c", "d")] if items have either a and b or c and d. Sets that share
+    a level are joined; most items must have all levels of a set, and two items or more a set on
+    average. Items with one level, as fillers have, do not count.
     """
-    column = uses.candidates[name]
-    of_items = [frozenset(np.flatnonzero(row).tolist()) for row in column.presence]
-    of_items = [levels for levels in of_items if len(levels) > 1]
-    found: list[frozenset[int]] = []
-    for levels in {*of_items}:
-        joined = levels.union(*(x for x in found if x & levels))
-        found = [*(x for x in found if not x & levels), joined]
-    n_complete = sum(levels in found for levels in of_items)
-    is_full = 2 * n_complete > len(of_items) >= 2 * len(found)
-    return sorted(map(column.texts, found)) if is_full else []
+    candidate = uses.condition_candidates[name]
+    levels_of_items = [
+        frozenset(np.flatnonzero(n_rows).tolist()) for n_rows in candidate.rows_per_item
+    ]
+    levels_of_items = [levels for levels in levels_of_items if len(levels) > 1]
+    level_sets: list[frozenset[int]] = []
+    for levels in {*levels_of_items}:
+        overlapping = [other for other in level_sets if other & levels]
+        separate = [other for other in level_sets if not other & levels]
+        level_sets = [*separate, levels.union(*overlapping)]
+    n_complete = sum(levels in level_sets for levels in levels_of_items)
+    if 2 * n_complete > len(levels_of_items) >= 2 * len(level_sets):
+        return sorted(candidate.level_names(levels) for levels in level_sets)
+    return []
 
 
-def _fillers(uses: Uses) -> Iterator[str]:
-    """Yields one line for each column with levels of fillers: those that are set aside."""
-    for name, values in _few(uses):
-        aside = uses.set_aside(name) if name in uses.levels else ()
-        fillers = [*dict.fromkeys((*aside, *filter(is_filler, values.levels)))]
+def _fillers(uses: ColumnUses) -> Iterator[str]:
+    """Yields a line for each column with levels of fillers, or levels that are set aside."""
+    for name, values in _columns_of_few_levels(uses):
+        set_aside = uses.levels_set_aside(name) if name in uses.conditions else ()
+        named_fillers = [level for level in values.levels if is_filler(level)]
+        fillers = [*dict.fromkeys((*set_aside, *named_fillers))]
         if fillers:
-            n = sum(values.by_count()[level] for level in fillers)
-            names = first_few([*map(repr, fillers)])
+            counts = values.by_count()
+            n = sum(counts[level] for level in fillers)
+            names = first_few([repr(level) for level in fillers])
             has = f"{name} has {n:,} row{'s' if n > 1 else ''} {names}"
-            has += ", in items of their own" if _are_apart(uses, name, fillers) else ""
+            if _are_in_items_of_their_own(uses, name, fillers):
+                has += ", in items of their own"
             condition = quote(f"{name}!={','.join(fillers)}")
             yield f"{has}: --filter {condition} leaves them out"
 
 
-def _are_apart(uses: Uses, name: str, levels: Sequence[str]) -> bool:
-    """Whether no item has these levels of a column beside others."""
-    values = uses.rows.columns[name]
-    is_level = np.array([*(level in levels for level in values.levels), False])[values.codes]
-    kinds = np.where(values.codes < 0, -1, is_level.astype(np.intp))
-    n_kinds = n_distinct_by(uses.rows.items.codes, kinds)
-    return bool((n_kinds < 2).all())
+def _are_in_items_of_their_own(uses: ColumnUses, name: str, levels: Sequence[str]) -> bool:
+    """Returns whether no item has one of these levels of a column beside another level."""
+    values = uses.table.columns[name]
+    # the last entry is for code -1
+    is_among_levels = np.array([*(level in levels for level in values.levels), False])
+    is_among = is_among_levels[values.codes].astype(np.intp)
+    kinds = np.where(values.codes < 0, -1, is_among)  # 1 for these levels, 0 for others
+    n_kinds_of_item = n_distinct_by(uses.table.items.codes, kinds)
+    return bool((n_kinds_of_item < 2).all())
 
 
-def _nested(uses: Uses, name: str) -> str:
-    """That a column has other levels at each level of a column between items; "" if not so."""
-    column = uses.candidates.get(name)
-    if column is None or column.share_varying() < 0.5:
+def _nested_levels(uses: ColumnUses, name: str) -> str:
+    """Returns the message that a column has other levels at each level of another column.
+
+    An example is `cond` with a and b in items of experiment 1, c and d in those of experiment 2.
+    The other column has one level for each item; at each of its levels most items have all
+    levels that occur there. "" if there is no such column.
+    """
+    candidate = uses.condition_candidates.get(name)
+    if candidate is None or candidate.share_of_varying_items() < 0.5:
         return ""
-    items = uses.rows.items.codes
-    for block, values in uses.rows.columns.items():
-        n = len(values.levels)
-        if not 2 <= n <= MOST_LABELS or not is_known_from(values.codes, [items]):
+    items = uses.table.items.codes
+    for block_column, blocks in uses.table.columns.items():
+        is_few = 2 <= len(blocks.levels) <= MOST_LABELS
+        if not is_few or not is_determined_by(blocks.codes, [items]):
             continue
-        filled = (items >= 0) & (values.codes >= 0)
-        blocks = np.full(len(column.presence), -1)
-        blocks[items[filled]] = values.codes[filled]
-        rows = [column.presence[blocks == number] > 0 for number in range(n)]
-        parts = {
-            level: column.texts(np.flatnonzero(of.any(axis=0)))
-            for level, of in sorted(zip(values.levels, rows, strict=True))
-        }
-        is_full = all(
-            len(of) > 1 and (of[:, of.any(axis=0)].all(axis=1)).mean() >= 0.5 for of in rows
-        )
-        if is_full and len({*parts.values()}) > 1:
-            levels = "; ".join(f"{level}: {', '.join(part)}" for level, part in parts.items())
-            has = f"{name} has other levels at each level of {block} ({levels})"
-            return f"{has}: choose one by --filter {quote(f'{block}={next(iter(parts))}')}"
+        levels_of_blocks = _levels_of_blocks(candidate, blocks, items)
+        if len({*levels_of_blocks.values()}) > 1:
+            shown = "; ".join(f"{x}: {', '.join(levels)}" for x, levels in levels_of_blocks.items())
+            has = f"{name} has other levels at each level of {block_column} ({shown})"
+            first_block = next(iter(levels_of_blocks))
+            return f"{has}: choose one by --filter {quote(f'{block_column}={first_block}')}"
     return ""
 
 
-def _of_many_levels(uses: Uses, name: str) -> str:
-    """That a column that differs within items has more than six levels; "" if not so."""
-    values = uses.rows.columns[name]
+def _levels_of_blocks(
+    candidate: ConditionCandidate, blocks: DistinctValues, items: Codes
+) -> dict[str, tuple[str, ...]]:
+    """Returns block -> the levels of a column in its items, in the order of the blocks' names.
+
+    {} if a block has fewer than two items, or most of its items lack some of its levels.
+
+    Args:
+        candidate: the column.
+        blocks: the values of another column, which has one for each item.
+        items: number of the item of each row.
+    """
+    is_filled = (items >= 0) & (blocks.codes >= 0)
+    block_of_item = np.full(len(candidate.rows_per_item), -1)
+    block_of_item[items[is_filled]] = blocks.codes[is_filled]
+    levels_of_blocks = {}
+    for number, block in enumerate(blocks.levels):
+        has_level = candidate.rows_per_item[block_of_item == number] > 0
+        levels = np.flatnonzero(has_level.any(axis=0))
+        is_complete = has_level[:, levels].all(axis=1)
+        if len(has_level) < 2 or is_complete.mean() < 0.5:
+            return {}
+        levels_of_blocks[block] = candidate.level_names(levels)
+    return dict(sorted(levels_of_blocks.items()))
+
+
+def _many_levels(uses: ColumnUses, name: str) -> str:
+    """Returns the message that a column has more than six levels, which differ within items.
+
+    "" if it has fewer, or hardly repeats, or each of its values stands in one item.
+    """
+    values = uses.table.columns[name]
     n = len(values.levels)
-    inner = uses.candidates[name].share_varying() >= 0.5
-    if not (inner and n > MOST_LABELS and 2 * n <= values.n_filled):
+    if n <= MOST_LABELS or 2 * n > values.n_filled:
         return ""
-    if is_known_from(uses.rows.items.codes, [values.codes]):
+    if uses.condition_candidates[name].share_of_varying_items() < 0.5:
+        return ""
+    if is_determined_by(uses.table.items.codes, [values.codes]):
         return ""
     levels = in_order(values.levels)
     remedy = f"name it by --conditions {quote(name)}, or keep some by "
     remedy += f"--filter {quote(f'{name}={levels[0]},{levels[1]}')}"
-    split = split_of(levels, uses.rows.columns)
-    divided = f", or divide them by --split {quote(f'{name}={split}')}" if split else ""
-    return f"{name} has {n} levels, more than {MOST_LABELS}: {remedy}{divided}"
+    split = split_of(levels, uses.table.columns)
+    if split:
+        remedy += f", or divide them by --split {quote(f'{name}={split}')}"
+    return f"{name} has {n} levels, more than {MOST_LABELS}: {remedy}"
 
 
-def _repeated_trials(uses: Uses) -> Iterator[str]:
+def _repeated_trials(uses: ColumnUses) -> Iterator[str]:
     """Yields conditions that differ between rows of a reader and item where another one does not.
 
     Such rows may be measures or regions of one trial.
     """
-    if not uses.reader or uses.reader in uses.levels:
+    if not uses.reader_column or uses.reader_column in uses.conditions:
         return
-    trials = combined(uses.rows.items.codes, uses.rows.columns[uses.reader].codes)
-    n_levels = {x: n_distinct_by(trials, uses.rows.columns[x].codes) for x in uses.levels}
-    once = [name for name, n in n_levels.items() if np.median(n) < 2]
+    readers = uses.table.columns[uses.reader_column].codes
+    trials = combine_codes(uses.table.items.codes, readers)
+    n_levels = {}  # condition -> its number of levels in most trials
+    for name in uses.conditions:
+        n_levels[name] = np.median(n_distinct_by(trials, uses.table.columns[name].codes))
+    fixed = [name for name, n in n_levels.items() if n < 2]
+    if not fixed:
+        return
     for name, n in n_levels.items():
-        if once and np.median(n) > 1:
-            has = f"rows of one reader and item differ in {name}, and not in {once[0]}"
-            choice = quote(f"{name}={uses.levels[name][0]}")
+        if n > 1:
+            has = f"rows of one reader and item differ in {name}, and not in {fixed[0]}"
+            choice = quote(f"{name}={uses.conditions[name][0]}")
             yield f"{has}: if it names measures or regions, choose one by --filter {choice}"

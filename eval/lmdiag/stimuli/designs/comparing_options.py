@@ -8,8 +8,8 @@ from shlex import quote
 
 import numpy as np
 
-from lmdiag.stimuli.values.codes import combined
-from lmdiag.stimuli.values.kinds import Distinct
+from lmdiag.stimuli.values.codes import combine_codes
+from lmdiag.stimuli.values.kinds import DistinctValues
 
 # levels of judgments; those of a column of any name, and those of a column that is named so
 _GOOD = frozenset(("good", "ok", "okay", "correct", "grammatical", "gram", "acceptable", "✓"))
@@ -21,12 +21,15 @@ _IS_JUDGMENT = re.compile(r"gram|accept|judg|good|correct|label|status|formed|\b
 
 
 def comparing_options(
-    columns: Mapping[str, Distinct], items: Distinct, item: Sequence[str], conditions: Sequence[str]
+    columns: Mapping[str, DistinctValues],
+    items: DistinctValues,
+    item: Sequence[str],
+    conditions: Sequence[str],
 ) -> str:
     """Returns `--good` and `--contrast` for a column that says which row is good; "" for none.
 
     The rows of an item, or of an item and a level of a condition, have one good row and some that
-    are bad.
+    are bad. For example, "--good grammatical=yes --contrast item number".
 
     Args:
         columns: of the table.
@@ -35,38 +38,46 @@ def comparing_options(
         conditions: columns that are conditions.
     """
     for name, values in columns.items():
-        good = _good_level(name, values)
-        if good is None:
+        good_level = _good_level(name, values)
+        if good_level is None:
             continue
-        levels = [*values.levels, ""]
-        is_good = np.array([level == good for level in levels])[values.codes]
-        for keys in _keys([x for x in conditions if x != name]):
-            cells = combined(items.codes, *(columns[key].codes for key in keys))
-            n_rows = np.bincount(cells[cells >= 0])
-            n_good = np.bincount(cells[(cells >= 0) & is_good], minlength=len(n_rows))
+        levels = [*values.levels, ""]  # the last one is for code -1
+        is_good = np.array([level == good_level for level in levels])[values.codes]
+        for keys in _contrast_keys([other for other in conditions if other != name]):
+            contrasts = combine_codes(items.codes, *(columns[key].codes for key in keys))
+            is_filled = contrasts >= 0
+            n_rows = np.bincount(contrasts[is_filled])
+            n_good = np.bincount(contrasts[is_filled & is_good], minlength=len(n_rows))
             if len(n_rows) and (n_good == 1).all() and (n_rows > 1).all():
-                contrast = " ".join(map(quote, (*item, *keys)))
-                return f"--good {quote(f'{name}={good}')} --contrast {contrast}"
+                contrast = " ".join(quote(key) for key in (*item, *keys))
+                return f"--good {quote(f'{name}={good_level}')} --contrast {contrast}"
     return ""
 
 
-def _keys(conditions: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yields the columns that may tell contrasts of an item apart."""
+def _contrast_keys(conditions: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yields the columns that may tell contrasts of an item apart: none, each one, and all."""
     yield ()
-    yield from ((name,) for name in conditions)
+    for name in conditions:
+        yield (name,)
     if len(conditions) > 1:
         yield tuple(conditions)
 
 
-def _good_level(name: str, values: Distinct) -> str | None:
-    """The one level of good rows, of a column whose other levels are bad; "" for empty cells."""
-    good, bad = _GOOD, _BAD
+def _good_level(name: str, values: DistinctValues) -> str | None:
+    """Returns the one level of good rows, of a column whose other levels are bad; None for others.
+
+    An empty cell counts as good, as beside * for a bad sentence: the level is then "".
+    """
+    good_words = _GOOD
+    bad_words = _BAD
     if _IS_JUDGMENT(name.casefold()):
-        good, bad = _GOOD | _TRUE, _BAD | _FALSE
-    found = [level for level in values.levels if level.strip().casefold() in good]
-    others = [level for level in values.levels if level not in found]
+        good_words |= _TRUE
+        bad_words |= _FALSE
+    good_levels = [level for level in values.levels if level.strip().casefold() in good_words]
+    other_levels = [level for level in values.levels if level not in good_levels]
     if (values.codes < 0).any():
-        found.append("")
-    if len(found) != 1 or not others:
+        good_levels.append("")
+    if len(good_levels) != 1 or not other_levels:
         return None
-    return found[0] if all(level.strip().casefold() in bad for level in others) else None
+    are_bad = all(level.strip().casefold() in bad_words for level in other_levels)
+    return good_levels[0] if are_bad else None

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, product
-from math import prod
+from itertools import chain, combinations, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,29 +18,29 @@ from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
 from lmdiag.stimuli.values.codes import (
     Codes,
-    combined,
-    is_known_from,
+    chi_square_per_df,
+    combine_codes,
+    is_determined_by,
     n_distinct,
     n_distinct_by,
-    presence,
-    variance_of_counts,
+    n_rows_by,
 )
-from lmdiag.stimuli.values.items import participants
+from lmdiag.stimuli.values.items import participant_columns
 from lmdiag.stimuli.values.kinds import (
     MOST_LABELS,
     RELATED,
-    Distinct,
+    DistinctValues,
     frequent_words,
-    own_overlap,
+    overlap_of_rarer_words,
     words_of,
 )
-from lmdiag.stimuli.values.levels import ItemLevels, model_texts
+from lmdiag.stimuli.values.levels import CodedTable, model_texts
 from lmdiag.stimuli.values.misspelt import rare_levels
 from lmdiag.stimuli.values.names import (
     TEXT_COLUMNS,
     are_lists,
     is_filler,
-    is_named,
+    is_named_as,
     is_outcome,
     names_measures,
 )
@@ -58,10 +57,10 @@ _MEASURES = {"count": "cloze", "n_tokens": "surprisal"}
 """Numbers that lmdiag writes -> the column beside which they are measures of a row."""
 
 SAME_TEXTS = "not a condition (same texts at several levels)"
-"""Why a column of which rows of an item with one text have several levels is none."""
+"""Reason why a column is no condition if rows of an item with one text have several levels."""
 
 MANY_LABELS = 4 * MOST_LABELS
-"""Levels of a column that is looked at as a condition, if there are too many, too."""
+"""A column with up to this many levels is examined, though a condition has up to six."""
 
 # texts of items in which a column may differ without being a list; items that have all levels
 _MOST_REPEATED, _MOST_ITEMS = 0.05, 0.5
@@ -69,99 +68,111 @@ _MOST_REPEATED, _MOST_ITEMS = 0.05, 0.5
 _LEAST_VARYING = 0.25
 # rows of the rarest level for one of the most frequent level, within an item of responses
 _LEAST_BALANCE = 0.5
-# variance of the numbers of rows of a level over items or readers, for one of what chance gives
-_MOST_VARIANCE = 0.4
+# chi-square by its degrees of freedom, of levels over items or readers: 1 by chance, 0 for a design
+_MOST_CHI_SQUARE = 0.4
 # cells of item and level for one row, where cells have several rows
 _MOST_CELLS = 0.75
 _SAMPLE = 60  # items whose texts are compared
+_MOST_ROWS = 24  # rows of an item whose texts are compared
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A column that may be a condition.
+class ConditionCandidate:
+    """A column that may be a condition, and which of its levels each item has.
 
     Attributes:
-        values: its levels.
-        presence: number of rows of each level in each item.
-        kept: the numbers of its levels without misspelt ones and those that are set aside.
-        aside: the numbers of the latter: levels of items that have no other one, and fillers.
+        values: the distinct values of the column, which are its levels.
+        rows_per_item: number of rows of each level in each item, (n items, n levels).
+        kept: numbers of the levels that the condition would have: without misspelt ones and those
+            that are set aside.
+        set_aside: numbers of the levels that stand in items of their own, and of fillers.
     """
 
-    values: Distinct
-    presence: Codes
+    values: DistinctValues
+    rows_per_item: Codes
     kept: Codes
-    aside: Codes
+    set_aside: Codes
 
     @classmethod
-    def of(cls, values: Distinct, items: Codes) -> Candidate:
+    def of(cls, values: DistinctValues, items: Codes) -> ConditionCandidate:
         """Returns a column as a candidate; `items` has the number of the item of each row."""
-        n_levels = len(values.levels)
-        n_rows = presence(items, values.codes, n_levels)
-        several = n_rows[(n_rows > 0).sum(axis=1) > 1] > 0
-        is_inner = several.any(axis=0) if len(several) else np.zeros(n_levels, dtype=bool)
+        rows_per_item = n_rows_by(items, values.codes, len(values.levels))
+        has_level = rows_per_item > 0
+        items_with_several = has_level[has_level.sum(axis=1) > 1]
+        # whether some item has the level and another one
+        is_compared = items_with_several.any(axis=0)
         is_rare = rare_levels(values)
-        fillers = np.array([*map(is_filler, values.levels)], dtype=bool)
-        if (is_inner & ~is_rare & ~fillers).sum() > 1:
-            is_inner &= ~fillers
-        return cls(values, n_rows, np.flatnonzero(is_inner & ~is_rare), np.flatnonzero(~is_inner))
+        are_fillers = np.array([is_filler(level) for level in values.levels], dtype=bool)
+        if (is_compared & ~is_rare & ~are_fillers).sum() > 1:
+            is_compared &= ~are_fillers
+        kept = np.flatnonzero(is_compared & ~is_rare)
+        return cls(values, rows_per_item, kept, set_aside=np.flatnonzero(~is_compared))
 
-    def share_with_all(self) -> float:
-        """The share of the items with some level that is kept which have all of them."""
-        rows = self.presence[:, self.kept] > 0
-        rows = rows[rows.any(axis=1)]
-        return float(rows.all(axis=1).mean()) if len(rows) else 0.0
+    def share_of_complete_items(self) -> float:
+        """Returns the share of items with all levels that are kept, of those with any of them."""
+        has_level = self.rows_per_item[:, self.kept] > 0
+        has_level = has_level[has_level.any(axis=1)]
+        return float(has_level.all(axis=1).mean()) if len(has_level) else 0.0
 
-    def share_varying(self) -> float:
-        """The share of the items with several levels."""
-        return float(((self.presence > 0).sum(axis=1) > 1).mean())
+    def share_of_varying_items(self) -> float:
+        """Returns the share of items with several levels."""
+        n_levels = (self.rows_per_item > 0).sum(axis=1)
+        return float((n_levels > 1).mean())
 
     def is_balanced(self) -> bool:
-        """Whether most items with all levels have each about equally often."""
-        rows = self.presence[:, self.kept]
-        rows = rows[rows.all(axis=1)]
-        is_balanced = rows.min(axis=1) >= _LEAST_BALANCE * rows.max(axis=1)
+        """Returns whether most items with all levels have each about equally often.
+
+        The rarest level of an item has half as many rows as the most frequent one, or more.
+        """
+        n_rows = self.rows_per_item[:, self.kept]
+        n_rows = n_rows[n_rows.all(axis=1)]  # of items with all levels
+        is_balanced = n_rows.min(axis=1) >= _LEAST_BALANCE * n_rows.max(axis=1)
         return bool(is_balanced.mean() >= 0.5)
 
-    def texts(self, numbers: Iterable[int]) -> tuple[str, ...]:
-        """The levels of some numbers, in order."""
+    def level_names(self, numbers: Iterable[int]) -> tuple[str, ...]:
+        """Returns the levels with these numbers as texts, in order."""
         return in_order(self.values.levels[number] for number in numbers)
 
 
 @dataclass(frozen=True)
-class Uses:
-    """What the columns of a table are used for.
+class ColumnUses:
+    """What each column of a table is used for: conditions, and what the others are.
 
     Attributes:
-        rows: the items, columns and texts of the table.
-        levels: condition -> its levels, in order, without those that are set aside.
-        others: further column -> what it is, in words.
-        candidates: columns that may be conditions.
-        restarts: columns in each level of which item numbers begin anew.
-        dropped: columns that would be conditions, but most items lack some of their levels.
-        alike: columns that explain the texts equally well, of which none is taken.
-        repeated: condition -> texts of items that have several of its levels, and all texts.
-        of_readers: columns whose level is that of the reader.
-        reader: the column of readers; "" for none.
-        item: the column that names the items in the file; "" where several do.
+        table: the columns, items and texts of the table.
+        conditions: condition -> its levels, in order, without those that are set aside.
+        other_uses: column that is not a condition -> what it is, in words.
+        condition_candidates: column that was examined as a condition -> its levels in the items.
+        restart_columns: columns at each level of which item numbers start again from 1, such as
+            an experiment: item 1 of one level has nothing to do with item 1 of another.
+        incomplete_columns: columns that would be conditions if most items had all their levels.
+        equivalent_columns: columns that explain the texts equally well, of which none is taken.
+        inconsistent_texts: column -> (number of texts of an item with several of its levels, number
+            of texts of all items), where the former is not 0.
+        reader_attributes: columns with one level for each reader, such as a group of readers.
+        reader_column: the column of readers; "" for none.
+        item_column: the column that names the items in the file; "" where several do.
     """
 
-    rows: ItemLevels
-    levels: Mapping[str, tuple[str, ...]]
-    others: Mapping[str, str]
-    candidates: Mapping[str, Candidate]
-    restarts: Sequence[str] = ()
-    dropped: Sequence[str] = ()
-    alike: Sequence[str] = ()
-    repeated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    of_readers: Sequence[str] = ()
-    reader: str = ""
-    item: str = "item"
+    table: CodedTable
+    conditions: Mapping[str, tuple[str, ...]]
+    other_uses: Mapping[str, str]
+    condition_candidates: Mapping[str, ConditionCandidate]
+    restart_columns: Sequence[str] = ()
+    incomplete_columns: Sequence[str] = ()
+    equivalent_columns: Sequence[str] = ()
+    inconsistent_texts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    reader_attributes: Sequence[str] = ()
+    reader_column: str = ""
+    item_column: str = "item"
 
-    def set_aside(self, condition: str) -> tuple[str, ...]:
-        """Returns the levels of a condition that items of their own have, as fillers."""
-        column = self.candidates.get(condition)
-        levels = column.texts(column.aside) if column else ()
-        return tuple(level for level in levels if level not in self.levels[condition])
+    def levels_set_aside(self, condition: str) -> tuple[str, ...]:
+        """Returns the levels of a column that are left out of the condition, such as fillers."""
+        candidate = self.condition_candidates.get(condition)
+        if candidate is None:
+            return ()
+        levels = candidate.level_names(candidate.set_aside)
+        return tuple(level for level in levels if level not in self.conditions[condition])
 
 
 def uses_of(
@@ -170,7 +181,7 @@ def uses_of(
     response: str = "",
     *,
     item: str = "item",
-) -> Uses:
+) -> ColumnUses:
     """Returns what each column of a table with a column item is used for.
 
     A condition has 2 to 6 levels, and at least half of the items have all of them. A column is none
@@ -188,69 +199,97 @@ def uses_of(
             `lmdiag.stimuli.designs.design.joined_items`.
     """
     texts = model_texts(table)
-    never = {"item", response, *(TEXT_COLUMNS if texts else ())}
-    never |= _never(table) if texts else {"id"}
+    never = {"item", response}
+    if texts:
+        never |= {*TEXT_COLUMNS, *_columns_of_stimuli(table)}
+    else:
+        never.add("id")
     names = [str(name) for name in table if name not in never or name in conditions]
-    finder = _Finder(ItemLevels.of(table, names, texts))
+    finder = _ConditionFinder(CodedTable.of(table, names, texts))
     given = [name for name in conditions if name in names]
-    uses = finder.given(given) if given else finder.found()
-    return replace(uses, item=item)
+    uses = finder.with_given_conditions(given) if given else finder.with_found_conditions()
+    return replace(uses, item_column=item)
 
 
-def _never(table: DataFrame) -> set[str]:
-    """The columns of a table with texts that have a use of their own."""
-    partner = {"contrast": "good", "expected": "target"}
-    return {name for name in NO_CONDITIONS if partner.get(name, name) in table}
+def _columns_of_stimuli(table: DataFrame) -> set[str]:
+    """Returns the columns of stimuli that lmdiag reads itself, such as `id` and `regions`.
+
+    In a table without `good`, a column `contrast` is one of the user's own, and so is `expected` in
+    one without `target`.
+    """
+    needed_column = {"contrast": "good", "expected": "target"}
+    return {name for name in NO_CONDITIONS if needed_column.get(name, name) in table}
 
 
-class _Finder:
-    """The columns of a table, their candidates, and why some are not conditions."""
+class _ConditionFinder:
+    """Finds the conditions among the columns of a table, and why other columns are none.
 
-    def __init__(self, rows: ItemLevels) -> None:
-        columns = rows.columns
-        self.rows = rows
-        self.columns = columns
-        self.items = rows.items.codes
-        self.has_texts = rows.text_codes is not None
-        self.reader = self._reader()
+    Args:
+        table: the columns, items and texts.
+
+    Attributes:
+        columns: name -> levels, of the table.
+        items: number of the item of each row.
+        has_texts: whether the table has texts that a model reads.
+        reasons: column -> why it is no condition, in words.
+        candidates: column that may be a condition -> its levels in the items.
+
+    Other attributes are those of `ColumnUses`, to which the methods add columns.
+    """
+
+    def __init__(self, table: CodedTable) -> None:
+        self.table = table
+        self.columns = table.columns
+        self.items = table.items.codes
+        self.has_texts = table.text_codes is not None
+        self.reader_column = self._reader_column()
         self.reasons: dict[str, str] = {}
-        self.restarts: list[str] = []
-        self.dropped: list[str] = []
-        self.alike: list[str] = []
-        self.repeated: dict[str, tuple[int, int]] = {}
-        self.of_readers: list[str] = []
-        for name, values in columns.items():
-            if len(values.levels) > 1 and (reason := self._plain_use(name, values)):
-                self.reasons[name] = reason
-        self.candidates = {
-            name: Candidate.of(values, self.items)
-            for name, values in columns.items()
-            if 2 <= len(values.levels) <= MANY_LABELS and name not in self.reasons
-        }
+        self.restart_columns: list[str] = []
+        self.incomplete_columns: list[str] = []
+        self.equivalent_columns: list[str] = []
+        self.inconsistent_texts: dict[str, tuple[int, int]] = {}
+        self.reader_attributes: list[str] = []
+        self.candidates: dict[str, ConditionCandidate] = {}
+        for name, values in self.columns.items():
+            n_levels = len(values.levels)
+            use = self._known_use(name, values) if n_levels > 1 else ""
+            if use:
+                self.reasons[name] = use
+            elif 2 <= n_levels <= MANY_LABELS:
+                self.candidates[name] = ConditionCandidate.of(values, self.items)
 
-    def _reader(self) -> str:
-        """The column of readers, each with rows of several items; "" for none."""
-        names = participants(self.columns)
-        reader = max(names, key=lambda name: len(self.columns[name].levels), default="")
-        if not reader:
+    def _reader_column(self) -> str:
+        """Returns the column of readers, if they have two items or more on average; "" for none."""
+        names = participant_columns(self.columns)
+        if not names:
             return ""
-        n_items = n_distinct_by(self.columns[reader].codes, self.items)
-        return reader if n_items.sum() >= 2 * len(n_items) else ""
+        reader_column = max(names, key=lambda name: len(self.columns[name].levels))
+        n_items_of_reader = n_distinct_by(self.columns[reader_column].codes, self.items)
+        return reader_column if n_items_of_reader.sum() >= 2 * len(n_items_of_reader) else ""
 
     @cached_property
-    def _is_by_word(self) -> bool:
+    def _has_rows_of_words(self) -> bool:
+        """Whether rows are words or regions: a column numbers them, by its name and values."""
         numbers = {folded(name) for name, values in self.columns.items() if values.is_number}
-        has_parts = "number" in numbers and any(folded(name) == "name" for name in self.columns)
-        return has_parts or any(is_named(name, "position") for name in numbers)
+        names = {folded(name) for name in self.columns}
+        if "number" in numbers and "name" in names:  # as lmdiag calls those of regions
+            return True
+        return any(is_named_as(name, "position") for name in numbers)
 
-    def _plain_use(self, name: str, values: Distinct) -> str:
-        """What a column is that tells readers, words, regions or measures apart; "" for others."""
+    def _known_use(self, name: str, values: DistinctValues) -> str:
+        """Returns the use of a column that is no condition by its name or the kind of its values.
+
+        Such columns tell readers, words, regions or measures apart. "" for others, which are
+        examined as conditions.
+        """
         plain = folded(name)
         is_few = len(values.levels) <= MOST_LABELS
-        is_reader = is_named(name, "reader") or name == self.reader
-        # several people read an item: what follows from it is about its texts
-        is_reader = is_reader and not (self.has_texts and is_known_from(values.codes, [self.items]))
-        if is_reader and not (is_few and (self.has_texts or name != self.reader)):
+        is_reader = is_named_as(name, "reader") or name == self.reader_column
+        if is_reader and self.has_texts and is_determined_by(values.codes, [self.items]):
+            is_reader = False  # several people read an item: this is about its texts
+        # a few levels, such as kinds of subjects of sentences, may be those of a condition
+        may_be_condition = is_few and (self.has_texts or name != self.reader_column)
+        if is_reader and not may_be_condition:
             return "reader"
         if _MEASURES.get(name) in self.columns:
             return "measure, not a condition"
@@ -260,174 +299,226 @@ class _Finder:
             return "response, not a condition"
         if values.are_amounts and len(values.levels) <= MANY_LABELS:
             return "numbers that are not whole, not a condition"
-        if values.is_number and (is_named(name, "position") or plain == "region"):
+        if values.is_number and (is_named_as(name, "position") or plain == "region"):
             return "position"
         if not self.has_texts and plain == "region":
             return "region"
-        if not self.has_texts and self._is_by_word and plain in ("word", "number", "name"):
+        if not self.has_texts and self._has_rows_of_words and plain in ("word", "number", "name"):
             return "word or region"
         return ""
 
-    def given(self, names: Sequence[str]) -> Uses:
-        """The conditions that the user names, without levels that are set aside or misspelt."""
-        levels = {}
+    def with_given_conditions(self, names: Sequence[str]) -> ColumnUses:
+        """Returns the uses with conditions that the user names.
+
+        They lack levels that are set aside or misspelt, if two others or more are left.
+        """
+        conditions = {}
         for name in names:
-            column = self.candidates.get(name)
-            is_crossed = column is not None and len(column.kept) > 1
-            texts = column.texts(column.kept) if column and is_crossed else ()
-            levels[name] = texts or in_order(self.columns[name].levels)
-        return self._uses(levels)
+            candidate = self.candidates.get(name)
+            if candidate is not None and len(candidate.kept) > 1:
+                conditions[name] = candidate.level_names(candidate.kept)
+            else:
+                conditions[name] = in_order(self.columns[name].levels)
+        return self._column_uses(conditions)
 
-    def found(self) -> Uses:
-        """The conditions of the table, and what the other columns are."""
-        found = [name for name in self.candidates if self._may_be(name)]
-        found = self._without_restarts(found)
-        found = self._without_lists(found)
-        found = self._with_complete_cells(self._without_followers(found))
-        found = self._with_more_than_lists(found)
-        columns = {name: self.candidates[name] for name in found}
-        return self._uses({name: column.texts(column.kept) for name, column in columns.items()})
-
-    def _uses(self, levels: Mapping[str, tuple[str, ...]]) -> Uses:
-        return Uses(
-            rows=self.rows,
-            levels=levels,
-            others={name: self._use(name, levels) for name in self.columns if name not in levels},
-            candidates=self.candidates,
-            restarts=self.restarts,
-            dropped=self.dropped,
-            alike=self.alike,
-            repeated=self.repeated,
-            of_readers=self.of_readers,
-            reader=self.reader,
+    def with_found_conditions(self) -> ColumnUses:
+        """Returns the uses with the conditions that are found."""
+        names = [name for name in self.candidates if self._is_possible(name)]
+        names = self._remove_restart_columns(names)
+        names = self._remove_lists(names)
+        names = self._remove_equivalent_columns(names)
+        names = self._remove_dependent_columns(names)
+        names = self._replace_by_column_of_cells(names)
+        names = self._remove_lists_alone(names)
+        candidates = {name: self.candidates[name] for name in names}
+        return self._column_uses(
+            {name: candidate.level_names(candidate.kept) for name, candidate in candidates.items()}
         )
 
-    def _may_be(self, name: str) -> bool:
-        """Whether a column has 2 to 6 levels that most items have, with other texts at each."""
-        column = self.candidates[name]
-        if not len(column.kept) or len(column.kept) > MOST_LABELS:
-            return False
-        if len(column.kept) < 2 or column.share_with_all() < _MOST_ITEMS:
-            is_likely = column.share_varying() >= _LEAST_VARYING and not is_outcome(name)
-            self.dropped += [name] if is_likely else []
-            return False
-        self.reasons |= self._reason(name, column)
-        return name not in self.reasons
+    def _column_uses(self, conditions: Mapping[str, tuple[str, ...]]) -> ColumnUses:
+        """Returns the record of all uses; `conditions` has the levels of each condition."""
+        other_uses = {
+            name: self._other_use(name, conditions)
+            for name in self.columns
+            if name not in conditions
+        }
+        return ColumnUses(
+            table=self.table,
+            conditions=conditions,
+            other_uses=other_uses,
+            condition_candidates=self.candidates,
+            restart_columns=self.restart_columns,
+            incomplete_columns=self.incomplete_columns,
+            equivalent_columns=self.equivalent_columns,
+            inconsistent_texts=self.inconsistent_texts,
+            reader_attributes=self.reader_attributes,
+            reader_column=self.reader_column,
+        )
 
-    def _reason(self, name: str, column: Candidate) -> dict[str, str]:
-        """Column -> why its own rows exclude it as a condition; {} if they do not."""
-        if self.rows.text_codes is not None:
-            if self._changes_texts(name, self.rows.text_codes):
-                return {}
-            return {name: "reader" if is_named(name, "reader") else SAME_TEXTS}
-        if any(is_filler(column.values.levels[number]) for number in column.kept):
-            return {name: "not a condition (fillers)"}
-        if self.reader and is_known_from(column.values.codes, [self.columns[self.reader].codes]):
-            self.of_readers.append(name)
-            return {name: "not a condition (follows from the reader)"}
-        if self._is_by_chance(name, column):
-            return {name: "not a condition (levels are not balanced within items)"}
-        return {}
+    def _is_possible(self, name: str) -> bool:
+        """Returns whether a candidate may be a condition, by its own levels and rows.
 
-    def _changes_texts(self, name: str, text_codes: Codes) -> bool:
-        """Whether rows of an item with the same text have the same level, but for a few."""
+        It has 2 to 6 levels, half of the items or more have all of them, and no reason against it
+        is found. A reason goes to `self.reasons`; a column whose items lack levels goes to
+        `self.incomplete_columns`, if it may be a condition with a mistake.
+        """
+        candidate = self.candidates[name]
+        n_levels = len(candidate.kept)
+        if not 0 < n_levels <= MOST_LABELS:
+            return False
+        if n_levels < 2 or candidate.share_of_complete_items() < _MOST_ITEMS:
+            if candidate.share_of_varying_items() >= _LEAST_VARYING and not is_outcome(name):
+                self.incomplete_columns.append(name)
+            return False
+        reason = self._reason_against(name, candidate)
+        if reason:
+            self.reasons[name] = reason
+        return not reason
+
+    def _reason_against(self, name: str, candidate: ConditionCandidate) -> str:
+        """Returns why the rows of a column exclude it as a condition; "" if they do not."""
+        if self.table.text_codes is not None:
+            if self._has_one_level_per_text(name, self.table.text_codes):
+                return ""
+            return "reader" if is_named_as(name, "reader") else SAME_TEXTS
+        if any(is_filler(level) for level in candidate.level_names(candidate.kept)):
+            return "not a condition (fillers)"
+        if self.reader_column and self._follows_from(name, [self.reader_column]):
+            self.reader_attributes.append(name)
+            return "not a condition (follows from the reader)"
+        if self._is_by_chance(name, candidate):
+            return "not a condition (levels are not balanced within items)"
+        return ""
+
+    def _has_one_level_per_text(self, name: str, text_codes: Codes) -> bool:
+        """Returns whether rows of an item with the same text have the same level of a column.
+
+        Up to 5% of the texts may have several levels; they are counted in
+        `self.inconsistent_texts`.
+
+        Args:
+            name: of the column.
+            text_codes: number of the text of each row.
+        """
         codes = self.columns[name].codes
-        texts = np.where(codes < 0, -1, combined(self.items, text_codes))
-        n_levels = n_distinct_by(texts, codes)
-        n_levels = n_levels[n_levels > 0]
-        n_repeated = int((n_levels > 1).sum())
-        if n_repeated:
-            self.repeated[name] = n_repeated, len(n_levels)
-        return n_repeated <= _MOST_REPEATED * len(n_levels)
+        texts = np.where(codes < 0, -1, combine_codes(self.items, text_codes))
+        n_levels_of_text = n_distinct_by(texts, codes)
+        n_texts = int((n_levels_of_text > 0).sum())
+        n_inconsistent = int((n_levels_of_text > 1).sum())
+        if n_inconsistent:
+            self.inconsistent_texts[name] = n_inconsistent, n_texts
+        return n_inconsistent <= _MOST_REPEATED * n_texts
 
-    def _is_by_chance(self, name: str, column: Candidate) -> bool:
-        """Whether items and readers have levels as unequally often as responses have.
+    def _is_by_chance(self, name: str, candidate: ConditionCandidate) -> bool:
+        """Returns whether items and readers have levels as unequally often as responses have.
 
         The levels of a condition are equally often in each item, or, of lists with unequally many
         readers, in the rows of each reader. What readers do is neither.
         """
         if folded(name).startswith("cond"):
             return False
-        if not self.reader:
-            return not column.is_balanced()
-        if variance_of_counts(column.presence[:, column.kept]) < _MOST_VARIANCE:
+        if not self.reader_column:
+            return not candidate.is_balanced()
+        if chi_square_per_df(candidate.rows_per_item[:, candidate.kept]) < _MOST_CHI_SQUARE:
             return False
-        readers = self.columns[self.reader].codes
-        n_rows = presence(readers, column.values.codes, len(column.values.levels))
-        is_list = is_named(name, "list")
-        return is_list or variance_of_counts(n_rows[:, column.kept]) >= _MOST_VARIANCE
+        if is_named_as(name, "list"):
+            return True
+        readers = self.columns[self.reader_column].codes
+        rows_per_reader = n_rows_by(readers, candidate.values.codes, len(candidate.values.levels))
+        return chi_square_per_df(rows_per_reader[:, candidate.kept]) >= _MOST_CHI_SQUARE
 
-    def _without_restarts(self, found: Sequence[str]) -> list[str]:
-        """The columns without those of data sets that each number their items from 1.
+    def _remove_restart_columns(self, names: Sequence[str]) -> list[str]:
+        """Returns the columns without those of data sets that each number their items from 1.
 
-        Item 1 of one level of such a column then has nothing to do with item 1 of another level.
-        The columns that are left out get a reason in `self.reasons`, and those that are not known
-        from earlier ones are added to `self.restarts`. Tables without texts keep all columns.
+        Item 1 of one level of such a column then has nothing to do with item 1 of another level, as
+        their texts show. The columns that are left out get a reason in `self.reasons`, and those
+        that do not follow from earlier ones are added to `self.restart_columns`. Tables without
+        texts keep all columns.
         """
-        texts = self.rows.texts
-        if texts is None:
-            return [*found]
-        for name in found:
-            cells = combined(self.items, self.columns[name].codes)
-            has_rows_inside = n_distinct(cells) < _MOST_CELLS * (cells >= 0).sum()
-            is_set = is_named(name, "set") or any(map(is_filler, self.columns[name].levels))
-            if self._follows(name, self.restarts):
+        if self.table.texts is None:
+            return [*names]
+        texts = self.table.texts.to_numpy()
+        for name in names:
+            if self._follows_from(name, self.restart_columns):
                 self.reasons[name] = "follows from another column"
-            elif (has_rows_inside or is_set) and self._has_unrelated_texts(
-                name, texts.to_numpy(), is_set=is_set
-            ):
-                self.restarts.append(name)
+                continue
+            values = self.columns[name]
+            cells = combine_codes(self.items, values.codes)
+            n_rows = (cells >= 0).sum()
+            has_several_rows_per_cell = n_distinct(cells) < _MOST_CELLS * n_rows
+            is_set = is_named_as(name, "set") or any(is_filler(level) for level in values.levels)
+            if not (has_several_rows_per_cell or is_set):
+                continue
+            if self._has_unrelated_texts(name, texts, is_set=is_set):
+                self.restart_columns.append(name)
                 self.reasons[name] = "not a condition (item numbers begin anew)"
-        return [name for name in found if name not in self.reasons]
+        return [name for name in names if name not in self.reasons]
 
     def _has_unrelated_texts(self, name: str, texts: Sequence[str], *, is_set: bool) -> bool:
-        """Whether most items have texts with few words in common at two levels of a column.
+        """Returns whether most items have unrelated texts at two levels of a column.
 
         Words of more than half of the items, as articles, say nothing of an item. Where items
         differ in one word, it may be that of a condition, unless the column is named as a data set.
+
+        Args:
+            name: of the column.
+            texts: of the rows.
+            is_set: whether the column has the name of data sets, or fillers.
         """
         codes = self.columns[name].codes
         order = np.argsort(self.items, kind="stable")
         starts = np.flatnonzero(np.diff(self.items[order], prepend=-2))
-        items: list[dict[int, list[frozenset[str]]]] = []
-        for rows in np.split(order, starts[1:])[:: max(1, len(starts) // _SAMPLE)]:
-            by_level: dict[int, list[frozenset[str]]] = {}
-            for row in rows[:24]:
+        rows_of_items = np.split(order, starts[1:])
+        step = max(1, len(starts) // _SAMPLE)
+        words_of_items: list[dict[int, list[frozenset[str]]]] = []  # level -> words of each text
+        for rows in rows_of_items[::step]:
+            words_of_levels: dict[int, list[frozenset[str]]] = {}
+            for row in rows[:_MOST_ROWS]:
                 if codes[row] >= 0:
-                    by_level.setdefault(int(codes[row]), []).append(words_of(texts[row]))
-            items.append(by_level)
-        frequent = frequent_words([[*chain(*by_level.values())] for by_level in items])
+                    words_of_levels.setdefault(int(codes[row]), []).append(words_of(texts[row]))
+            words_of_items.append(words_of_levels)
+        frequent = frequent_words([[*chain(*levels.values())] for levels in words_of_items])
         least = 1 if is_set else 2
-        shares = []
-        for by_level in items:
-            first, *others = [*by_level.values()] or [[]]
-            if others:
-                pairs = product(first, others[0])
-                shares.append(max(own_overlap(a, b, frequent, least) for a, b in pairs))
-        return bool(shares) and float(np.median(shares)) < RELATED
+        overlaps = []  # of each item, that of the two most similar texts at two levels
+        for words_of_levels in words_of_items:
+            if len(words_of_levels) > 1:
+                first_level, second_level, *_ = words_of_levels.values()
+                pairs = product(first_level, second_level)
+                overlaps.append(
+                    max(overlap_of_rarer_words(a, b, frequent, least) for a, b in pairs)
+                )
+        return bool(overlaps) and float(np.median(overlaps)) < RELATED
 
-    def _without_lists(self, found: Sequence[str]) -> list[str]:
-        """The columns but lists, which stand for each condition once per item."""
-        lists = [name for name in found if is_named(name, "list") or is_named(name, "reader")]
-        factors = [name for name in found if name not in lists]
+    def _remove_lists(self, names: Sequence[str]) -> list[str]:
+        """Returns the columns without lists, which stand for each condition once per item.
+
+        The lists get a reason in `self.reasons`.
+        """
+        factors = [name for name in names if not _is_named_as_list(name)]
         kept = []
-        for name in found:
-            others = [x for x in factors if x != name]
-            if name in lists and self._rotates(name, others):
+        for name in names:
+            if _is_named_as_list(name) and self._rotates_over_items(name, factors):
                 self.reasons[name] = "not a condition (list: has each condition once per item)"
-                continue
-            kept.append(name)
-        rotating = {
-            name: [x for x in kept if x != name and self._rotates(name, [x])] for name in kept
-        }
-        for name, others in rotating.items():
-            for other in others:
-                if name in rotating[other] and not {name, other} & {*lists}:
-                    self.alike = [*dict.fromkeys((*self.alike, name, other))]
-        return [name for name in kept if name not in self.alike]
+            else:
+                kept.append(name)
+        return kept
 
-    def _without_followers(self, found: Sequence[str]) -> list[str]:
-        """The columns but those whose level is known from others.
+    def _remove_equivalent_columns(self, names: Sequence[str]) -> list[str]:
+        """Returns the columns without pairs that explain the texts of an item equally well.
+
+        In each item, the level of one follows from that of the other, but not in all items alike,
+        as of a condition and a list that has another name. They go to `self.equivalent_columns`.
+        """
+        factors = [name for name in names if not _is_named_as_list(name)]
+        for name, other in combinations(factors, 2):
+            is_equivalent = self._rotates_over_items(name, [other])
+            if is_equivalent and self._rotates_over_items(other, [name]):
+                self.equivalent_columns += [name, other]
+        self.equivalent_columns = [*dict.fromkeys(self.equivalent_columns)]
+        return [name for name in names if name not in self.equivalent_columns]
+
+    def _remove_dependent_columns(self, names: Sequence[str]) -> list[str]:
+        """Returns the columns without those whose level is known from others.
 
         Of two that follow from each other, the one with fewer levels is kept, else labels.
         """
@@ -435,82 +526,100 @@ class _Finder:
         def rank(name: str) -> tuple[int, bool, bool]:
             return len(self.candidates[name].kept), name == "good", self.columns[name].is_number
 
-        order = sorted(found, key=rank)
-        chosen: list[str] = []
-        for name in order:
-            if self._follows(name, chosen) or self._rotates(name, chosen):
+        kept: list[str] = []
+        for name in sorted(names, key=rank):
+            if self._follows_from(name, kept) or self._rotates_over_items(name, kept):
                 continue
-            chosen = [*(x for x in chosen if not self._follows(x, [name])), name]
-        return [name for name in found if name in chosen]
+            kept = [other for other in kept if not self._follows_from(other, [name])]
+            kept.append(name)
+        return [name for name in names if name in kept]
 
-    def _with_complete_cells(self, found: list[str]) -> list[str]:
-        """The conditions, or in place of some the column that names their cells.
+    def _replace_by_column_of_cells(self, names: list[str]) -> list[str]:
+        """Returns the conditions, or in place of some the column that names their cells.
 
         That is where no item has all cells of the conditions that were found, and some have all
         levels of this column, of which there may be more than six.
         """
-        if len(found) < 2 or self._has_complete_items(found):
-            return found
-        for cell, column in self.candidates.items():
-            factors = [name for name in found if self._follows(name, [cell])]
-            is_cell = len(factors) > 1 and column.share_with_all() >= _MOST_ITEMS
-            chosen = [name for name in found if name not in factors] + [cell]
-            if is_cell and cell not in self.reasons and self._has_complete_items(chosen):
+        if len(names) < 2 or self._has_complete_items(names):
+            return names
+        for cell_column, candidate in self.candidates.items():
+            if cell_column in self.reasons:
+                continue
+            factors = [name for name in names if self._follows_from(name, [cell_column])]
+            chosen = [*(name for name in names if name not in factors), cell_column]
+            names_cells = len(factors) > 1 and candidate.share_of_complete_items() >= _MOST_ITEMS
+            if names_cells and self._has_complete_items(chosen):
                 return [name for name in self.candidates if name in chosen]
-        return found
+        return names
 
-    def _with_more_than_lists(self, found: list[str]) -> list[str]:
-        """The conditions; none where all of them are lists, groups or versions."""
-        if not all(are_lists(name, self.columns[name].levels) for name in found):
-            return found
-        self.reasons |= dict.fromkeys(found, "not a condition (a list, group or version alone)")
+    def _remove_lists_alone(self, names: list[str]) -> list[str]:
+        """Returns the conditions; none if all of them are lists, groups or versions."""
+        if not all(are_lists(name, self.columns[name].levels) for name in names):
+            return names
+        for name in names:
+            self.reasons[name] = "not a condition (a list, group or version alone)"
         return []
 
     def _has_complete_items(self, names: Sequence[str]) -> bool:
-        """Whether some item has all cells of the levels of columns that are kept."""
-        columns = [self.candidates[name] for name in names]
-        codes = [self.columns[name].codes for name in names]
-        is_kept = [np.isin(of, column.kept) for of, column in zip(codes, columns, strict=True)]
-        cells = np.where(np.logical_and.reduce(is_kept), combined(*codes), -1)
-        n_cells = prod(len(column.kept) for column in columns)
-        return bool((n_distinct_by(self.items, cells) == n_cells).any())
+        """Returns whether some item has all combinations of the kept levels of some columns."""
+        n_cells = 1
+        codes = []
+        for name in names:
+            level_of_row = self.columns[name].codes
+            kept = self.candidates[name].kept
+            n_cells *= len(kept)
+            codes.append(np.where(np.isin(level_of_row, kept), level_of_row, -1))
+        n_cells_of_item = n_distinct_by(self.items, combine_codes(*codes))
+        return bool((n_cells_of_item == n_cells).any())
 
-    def _follows(self, name: str, others: Sequence[str]) -> bool:
+    def _follows_from(self, name: str, others: Sequence[str]) -> bool:
+        """Returns whether the level of a column is known from those of other columns."""
         codes = [self.columns[other].codes for other in others]
-        return is_known_from(self.columns[name].codes, codes)
+        return is_determined_by(self.columns[name].codes, codes)
 
-    def _rotates(self, name: str, others: Sequence[str]) -> bool:
-        """Whether a column follows from others within each item, but not in all items alike."""
+    def _rotates_over_items(self, name: str, others: Sequence[str]) -> bool:
+        """Returns whether a column follows from others in each item, but not in all items alike.
+
+        An example is the list of a Latin square: list A has item 1 in the first condition and item
+        2 in the second. False without other columns.
+        """
+        if not others:
+            return False
         codes = [self.columns[other].codes for other in others]
-        within = is_known_from(self.columns[name].codes, [self.items, *codes])
-        return bool(others) and within and not self._follows(name, others)
+        follows_within_items = is_determined_by(self.columns[name].codes, [self.items, *codes])
+        return follows_within_items and not self._follows_from(name, others)
 
-    def _use(self, name: str, found: Collection[str]) -> str:
-        """What a column is used for that is not a condition."""
+    def _other_use(self, name: str, conditions: Collection[str]) -> str:
+        """Returns what a column that is not a condition is, in words, as "covariate"."""
         values = self.columns[name]
         n = len(values.levels)
         if name in self.reasons:
             return self.reasons[name]
-        if n < 2:
+        if n == 0:
+            return "not used (empty)"
+        if n == 1:
             n_missing = int((values.codes < 0).sum())
             also = f", missing in {n_missing:,} rows" if n_missing else ""
-            return f"not used (one value{also})" if n else "not used (empty)"
-        if is_known_from(values.codes, [self.items]):
+            return f"not used (one value{also})"
+        if is_determined_by(values.codes, [self.items]):
             return "covariate"
-        if any(self._follows(name, others) for others in ([*found], *([x] for x in found))):
+        follows_from_one = any(self._follows_from(name, [condition]) for condition in conditions)
+        if follows_from_one or self._follows_from(name, [*conditions]):
             return "follows from the conditions"
-        if name in self.alike:
-            return f"as good as {' and '.join(x for x in self.alike if x != name)}"
+        if name in self.equivalent_columns:
+            others = [other for other in self.equivalent_columns if other != name]
+            return f"as good as {' and '.join(others)}"
         if values.is_number and n > MOST_LABELS:
             return "numbers"
         if n > MOST_LEVELS and 2 * n > len(values.codes):
             return f"not used ({n:,} values that hardly repeat)"
-        if self.reader and self._follows(name, [self.reader]):
+        if self.reader_column and self._follows_from(name, [self.reader_column]):
             return "follows from the reader"
-        n_items = len(self.rows.items.levels)
-        if n > MOST_LABELS and n_items > 1 and is_known_from(self.items, [values.codes]):
+        n_items = len(self.table.items.levels)
+        if n > MOST_LABELS and n_items > 1 and is_determined_by(self.items, [values.codes]):
             return f"not used ({n:,} values, each of one item)"
-        if (n <= MOST_LABELS or not self.has_texts) and self._rotates(name, [*found]):
+        may_follow_from_item = n <= MOST_LABELS or not self.has_texts
+        if may_follow_from_item and self._rotates_over_items(name, [*conditions]):
             return "follows from item"
         if n > MANY_LABELS:
             return f"not used ({n:,} values)"
@@ -518,3 +627,8 @@ class _Finder:
             many = f"{n:,} levels, more than {MOST_LABELS}"
             return f"not used ({many}: give --conditions or --split)"
         return "not a condition"
+
+
+def _is_named_as_list(name: str) -> bool:
+    """Returns whether a column is named as a list or as a reader, each of whom reads one list."""
+    return is_named_as(name, "list") or is_named_as(name, "reader")

@@ -16,11 +16,17 @@ from numpy.typing import NDArray
 from lmdiag import diagnostics
 from lmdiag.stimuli.designs.column_warnings import restart_lines, warnings_of, why_no_conditions
 from lmdiag.stimuli.designs.comparing_options import comparing_options
-from lmdiag.stimuli.designs.conditions import NO_CONDITIONS, Uses, uses_of
+from lmdiag.stimuli.designs.conditions import NO_CONDITIONS, ColumnUses, uses_of
 from lmdiag.stimuli.designs.item_keys import item_key
 from lmdiag.stimuli.designs.shown import first_rows, uses_text
 from lmdiag.stimuli.stimulus_rows import Stimuli
-from lmdiag.stimuli.values.codes import Codes, combined, first_rows_of, is_known_from, n_distinct_by
+from lmdiag.stimuli.values.codes import (
+    Codes,
+    combine_codes,
+    first_row_of_each,
+    is_determined_by,
+    n_distinct_by,
+)
 from lmdiag.stimuli.values.critical_words import critical_lines, critical_uses
 from lmdiag.stimuli.values.items import item_column
 from lmdiag.stimuli.values.kinds import MOST_LABELS, values_of
@@ -54,11 +60,11 @@ class Design:
         levels: condition -> level -> number of rows.
         cells: cell of the crossed conditions -> number of items and of rows.
         n_complete: number of items with all cells.
-        others: further column -> what it is.
+        other_uses: column that is not a condition -> what it is, in words.
         warnings: what looks wrong, one line each.
         texts: columns of the texts that are read.
         rows: the first row as it is read; see `lmdiag.stimuli.designs.shown.first_rows`.
-        comparing: options that compare good rows with bad ones; "" for none.
+        comparing_options: options that compare good rows with bad ones; "" for none.
     """
 
     n_rows: int
@@ -67,32 +73,42 @@ class Design:
     levels: dict[str, dict[str, int]] = field(default_factory=dict)
     cells: dict[str, tuple[int, int]] = field(default_factory=dict)
     n_complete: int = 0
-    others: dict[str, str] = field(default_factory=dict)
+    other_uses: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     texts: Sequence[str] = ()
     rows: Sequence[str] = ()
-    comparing: str = ""
+    comparing_options: str = ""
 
     def summary(self) -> str:
-        """Returns one line: the rows, the conditions with their levels, the other columns."""
+        """Returns one line: the rows, the conditions with their levels, the other columns.
+
+        For example, "8 sentences; text: sentence; 4 items; conditions: number (sg, pl); not used:
+        note".
+        """
         parts = [f"{self.n_rows:,} {self.form}", f"text: {', '.join(self.texts)}"]
         if self.n_items:
-            crossed = " x ".join(f"{name} ({', '.join(of)})" for name, of in self.levels.items())
-            parts += [f"{self.n_items:,} items", f"conditions: {crossed or 'none'}"]
-        parts += [uses_text(self.others)] if self.others else []
+            conditions = [f"{name} ({', '.join(of)})" for name, of in self.levels.items()]
+            parts.append(f"{self.n_items:,} items")
+            parts.append(f"conditions: {' x '.join(conditions) or 'none'}")
+        if self.other_uses:
+            parts.append(uses_text(self.other_uses))
         return visible("; ".join(parts))
 
 
 def check_columns(stimuli: Mapping[str, Stimuli], design: DesignOptions) -> None:
-    """Checks that the rows of some task have the columns of a design; `BadInput` if not."""
+    """Checks that the rows of some task have the columns of a design; `BadInput` if not.
+
+    Args:
+        stimuli: task -> its rows.
+        design: the columns that the user names, and the region.
+    """
     names = dict.fromkeys(name for rows in stimuli.values() for name in rows.columns())
     for name in design.columns():
         if column_like(name, names) not in names:
             close = suggest(name, names)
             raise BadInput(f"no column {name!r}{close}: choose from {', '.join(names)}")
-    if design.region not in ("", WHOLE_SENTENCE) and all(
-        rows.regions is None for rows in stimuli.values()
-    ):
+    has_regions = any(rows.regions is not None for rows in stimuli.values())
+    if design.region not in ("", WHOLE_SENTENCE) and not has_regions:
         raise BadInput(
             f"--region {design.region}: the rows have no regions: give columns region_1, region_2, "
             "..., put | between the regions of a sentence, or name a critical word by --critical"
@@ -103,105 +119,205 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     """Returns the design of a user's own rows; None for a diagnostic's items and for suites.
 
     What the columns of a sample are is judged on all rows.
-    """
-    from pandas import DataFrame, Series
 
+    Args:
+        stimuli: the rows.
+        options: conditions, items and orders of levels that the user gave.
+    """
     if stimuli.whole is not None:
-        return _of_sample(stimuli, stimuli.whole, options)
+        return _design_of_sample(stimuli, stimuli.whole, options)
     if stimuli.task in diagnostics.built_in() or stimuli.form not in _FORMS:
         return None
-    columns = stimuli.columns()
     form = _FORMS[stimuli.form]
-    filled_texts = [name for name in TEXT_COLUMNS if any(columns.get(name, ()))]
-    texts = [name for name in filled_texts if (name != "sentence") == stimuli.asks_words]
+    texts = [name for name in _filled_texts(stimuli) if _is_read(stimuli, name)]
     if stimuli.form == "cloze":  # the counts of words are not conditions
-        n_items = len({*columns["item"]})
+        n_items = len({*stimuli.columns()["item"]})
         return Design(len(stimuli), form, n_items=n_items, texts=texts, rows=first_rows(stimuli))
-    unread = dict.fromkeys((name for name in filled_texts if name not in texts), "not read")
-    names = item_columns(options, columns)
-    named = [column_like(name, columns) for name in options.conditions]
-    filled = [name for name, values in columns.items() if any(x not in (None, "") for x in values)]
-    further = [x for x in filled if x not in (*NO_CONDITIONS, *names)]
-    own_names = [x for x in further if columns[x] == columns["item"]]  # of the column item
-    others = [x for x in filled if x in named or (x in further and x not in own_names)]
-    has_shares = "human" in others and stimuli.compared and stimuli.diagnostic.has_shares(columns)
-    known_uses = {**({"human": _SHARES} if has_shares else {}), **unread}
-    known_uses |= dict.fromkeys(own_names, "item")
-    never = {*NO_CONDITIONS, "condition", "good", *names, *filled}
-    known_uses |= dict.fromkeys((x for x in columns if x not in never), "not used (empty)")
     if stimuli.regions:
-        known_uses |= critical_uses(columns, stimuli.regions)
         form += f" in up to {max(map(len, stimuli.regions))} regions"
-    if not {*names} <= {*filled} or stimuli.form == "minimal_pairs":
-        plain_uses = {
-            x: "break-down" if x in stimuli.levels else "not used" for x in others if x != "good"
-        }
-        hints = [] if stimuli.form == "minimal_pairs" else [*_item_hints(stimuli, others, texts)]
-        hints += _further_texts(stimuli, others)
-        hints = hints or [*_repeated_texts(stimuli, texts)]
-        return Design(
-            len(stimuli),
-            form,
-            others=plain_uses | known_uses,
-            warnings=hints,
-            texts=texts,
-            rows=first_rows(stimuli),
-        )
-    values = {name: Series(columns[name], dtype=object) for name in (*others, *texts, *names)}
-    table = DataFrame({name: values[name] for name in (*others, *texts)})
-    table["item"] = joined_items(DataFrame({name: values[name] for name in names}))
-    named = [name for name in named if name in others]
-    item = "" if len(names) > 1 else names[0]
-    item = next(iter(own_names), item) if item == "item" else item
-    uses = uses_of(table, named, item=item)
-    orders = options.given().get("levels", {})
-    given = {column_like(name, columns): order for name, order in orders.items()}
-    kept = {x: in_given_order(x, of, given.get(x, ())) for x, of in uses.levels.items()}
-    uses = replace(uses, levels=kept)
-    design = _Found(stimuli, uses, names)
+    groups = _column_groups(stimuli, options, texts)
+    if groups.has_items and stimuli.form != "minimal_pairs":
+        return _design_with_items(stimuli, options, form, groups)
+    warnings: list[str] = []
+    if stimuli.form != "minimal_pairs":
+        warnings += _item_hints(stimuli, groups.others, texts)
+    warnings += _further_texts(stimuli, groups.others)
+    if not warnings:
+        warnings += _repeated_texts(stimuli, texts)
+    other_uses = {
+        name: "break-down" if name in stimuli.levels else "not used"
+        for name in groups.others
+        if name != "good"
+    }
     return Design(
         len(stimuli),
         form,
-        n_items=len(design.items.levels),
-        levels=design.levels(),
-        cells=design.cells(),
-        n_complete=int(design.complete(uses.levels).sum()),
-        others={**uses.others, **{x: v for x, v in known_uses.items() if x not in uses.levels}},
-        warnings=[*design.warnings()],
+        other_uses={**other_uses, **groups.known_uses},
+        warnings=warnings,
         texts=texts,
-        rows=first_rows(stimuli, uses.levels, table["item"].tolist()),
-        comparing=design.comparing(),
+        rows=first_rows(stimuli),
     )
 
 
-def _of_sample(sample: Stimuli, whole: Stimuli, options: DesignOptions) -> Design | None:
-    """The design of a sample, with the conditions of all rows."""
-    found = design_of(whole, options)
-    if found is None:
+def _filled_texts(stimuli: Stimuli) -> list[str]:
+    """Returns the columns of texts that have some text."""
+    columns = stimuli.columns()
+    return [name for name in TEXT_COLUMNS if any(columns.get(name, ()))]
+
+
+def _is_read(stimuli: Stimuli, text_column: str) -> bool:
+    """Returns whether a model reads a column of texts: the sentence, or what is around a blank."""
+    return (text_column != "sentence") == stimuli.asks_words
+
+
+@dataclass(frozen=True)
+class _ColumnGroups:
+    """The columns of rows, by what is known of them before conditions are looked for.
+
+    Attributes:
+        texts: columns of the texts that are read.
+        items: columns whose values together name the items.
+        has_items: whether these columns have values.
+        sources_of_item: columns with the same values as the column `item`, which was made of one.
+        others: further columns, among which the conditions are.
+        known_uses: column -> what it is, where that follows from its name or its values.
+    """
+
+    texts: Sequence[str]
+    items: Sequence[str]
+    has_items: bool
+    sources_of_item: Sequence[str]
+    others: Sequence[str]
+    known_uses: Mapping[str, str]
+
+
+def _column_groups(stimuli: Stimuli, options: DesignOptions, texts: Sequence[str]) -> _ColumnGroups:
+    """Returns the columns of rows in groups; `texts` are those of the texts that are read."""
+    columns = stimuli.columns()
+    items = item_columns(options, columns)
+    given_conditions = [column_like(name, columns) for name in options.conditions]
+    filled = [
+        name for name, values in columns.items() if any(value not in (None, "") for value in values)
+    ]
+    own_columns = [name for name in filled if name not in (*NO_CONDITIONS, *items)]
+    sources_of_item = [name for name in own_columns if columns[name] == columns["item"]]
+    others = [
+        name
+        for name in filled
+        if name in given_conditions or (name in own_columns and name not in sources_of_item)
+    ]
+    known_uses = {}
+    if "human" in others and stimuli.compared and stimuli.diagnostic.has_shares(columns):
+        known_uses["human"] = _SHARES
+    for name in _filled_texts(stimuli):
+        if name not in texts:
+            known_uses[name] = "not read"
+    for name in sources_of_item:
+        known_uses[name] = "item"
+    for name in columns:
+        if name not in (*NO_CONDITIONS, "condition", "good", *items, *filled):
+            known_uses[name] = "not used (empty)"
+    if stimuli.regions:
+        known_uses |= critical_uses(columns, stimuli.regions)
+    has_items = all(name in filled for name in items)
+    return _ColumnGroups(texts, items, has_items, sources_of_item, others, known_uses)
+
+
+def _design_with_items(
+    stimuli: Stimuli, options: DesignOptions, form: str, groups: _ColumnGroups
+) -> Design:
+    """Returns the design of rows with items, among whose columns conditions are looked for.
+
+    Args:
+        stimuli: the rows.
+        options: conditions, items and orders of levels that the user gave.
+        form: what a row is, in words.
+        groups: the columns of the rows.
+    """
+    from pandas import DataFrame, Series
+
+    columns = stimuli.columns()
+    names = (*groups.others, *groups.texts)
+    table = DataFrame({name: Series(columns[name], dtype=object) for name in names})
+    table["item"] = joined_items(
+        DataFrame({name: Series(columns[name], dtype=object) for name in groups.items})
+    )
+    item_column = groups.items[0] if len(groups.items) == 1 else ""
+    if item_column == "item" and groups.sources_of_item:
+        item_column = groups.sources_of_item[0]
+    given_conditions = [column_like(name, columns) for name in options.conditions]
+    given_conditions = [name for name in given_conditions if name in groups.others]
+    uses = uses_of(table, given_conditions, item=item_column)
+    given_orders = options.given().get("levels", {})
+    orders = {column_like(name, columns): order for name, order in given_orders.items()}
+    conditions = {
+        name: in_given_order(name, levels, orders.get(name, ()))
+        for name, levels in uses.conditions.items()
+    }
+    uses = replace(uses, conditions=conditions)
+    known_uses = {x: use for x, use in groups.known_uses.items() if x not in conditions}
+    item_design = _ItemDesign(stimuli, uses, groups.items)
+    return Design(
+        len(stimuli),
+        form,
+        n_items=len(item_design.items.levels),
+        levels=item_design.level_counts(),
+        cells=item_design.cell_counts(),
+        n_complete=int(item_design.is_complete(conditions).sum()),
+        other_uses={**uses.other_uses, **known_uses},
+        warnings=[*item_design.warnings()],
+        texts=groups.texts,
+        rows=first_rows(stimuli, conditions, table["item"].tolist()),
+        comparing_options=item_design.comparing_options(),
+    )
+
+
+def _design_of_sample(sample: Stimuli, whole: Stimuli, options: DesignOptions) -> Design | None:
+    """Returns the design of a sample, with the conditions and warnings of all rows.
+
+    Args:
+        sample: some of the rows.
+        whole: all rows.
+        options: conditions, items and orders of levels that the user gave.
+    """
+    whole_design = design_of(whole, options)
+    if whole_design is None:
         return None
-    conditions = tuple(found.levels) or options.conditions
+    conditions = tuple(whole_design.levels) or options.conditions
     design = design_of(replace(sample, whole=None), replace(options, conditions=conditions))
     if design is None:
         return None
-    if not found.levels:
+    if not whole_design.levels:
         design = replace(design, levels={}, cells={}, n_complete=0)
-    return replace(design, others=found.others, warnings=found.warnings, comparing=found.comparing)
+    return replace(
+        design,
+        other_uses=whole_design.other_uses,
+        warnings=whole_design.warnings,
+        comparing_options=whole_design.comparing_options,
+    )
 
 
 def _further_texts(stimuli: Stimuli, others: Iterable[str]) -> Iterator[str]:
-    """Yields the columns with texts beside one that is read whose names are numbered after it."""
+    """Yields one line if columns with texts, as sentence2, stand beside the one that is read.
+
+    Args:
+        stimuli: the rows.
+        others: columns that are not read, whose names may be numbered.
+    """
     read = "target" if stimuli.asks_words else "sentence"
     is_numbered = re.compile(rf"{read}(\d\d?|[a-d])").fullmatch
-    names = [name for name in others if is_numbered(folded(name))]
     columns = stimuli.columns()
-    texts = [x for x in names if values_of(columns[x]).kind() in ("text", "word")]
-    if texts:
-        both = " ".join(map(quote, (read, *texts)))
-        yield f"{', '.join(texts)} not read: --wide {both} reads a row for each"
+    unread_texts = []
+    for name in others:
+        if is_numbered(folded(name)) and values_of(columns[name]).kind() in ("text", "word"):
+            unread_texts.append(name)
+    if unread_texts:
+        wide = " ".join(quote(name) for name in (read, *unread_texts))
+        yield f"{', '.join(unread_texts)} not read: --wide {wide} reads a row for each"
 
 
 def _repeated_texts(stimuli: Stimuli, texts: Sequence[str]) -> Iterator[str]:
-    """Yields how many rows without items have the text of another row."""
+    """Yields one line if rows without items have the text of another row; `texts` are columns."""
     n_repeated = len(stimuli) - len({*stimuli.texts(*texts)})
     if n_repeated and not stimuli.compared:
         has = f"{n_repeated:,} of {len(stimuli):,} rows have the text of another row"
@@ -209,16 +325,27 @@ def _repeated_texts(stimuli: Stimuli, texts: Sequence[str]) -> Iterator[str]:
 
 
 def _item_hints(stimuli: Stimuli, others: Sequence[str], texts: Sequence[str]) -> Iterator[str]:
-    """Yields what may name the items of rows without them: a column, or a part of its labels."""
+    """Yields up to one line: what may name the items, a column or a part of its labels.
+
+    Args:
+        stimuli: rows without items.
+        others: columns that may name them.
+        texts: columns of the texts that are read.
+    """
     columns = stimuli.columns()
     values = {name: values_of(columns[name]) for name in others}
-    if name := item_column(values):
-        named = design_of(stimuli, DesignOptions(item=(name,)))
-        lines = [line for line in named.warnings if "begin anew" in line] if named else []
+    name = item_column(values)
+    if name:
         hint = f"if {name} names the items, give --item {quote(name)}"
-        yield f"no column item: {lines[0] if lines else hint}"
+        design = design_of(stimuli, DesignOptions(item=(name,)))
+        for warning in design.warnings if design else ():
+            if "begin anew" in warning:
+                hint = warning
+                break
+        yield f"no column item: {hint}"
         return
-    for name, labels in {**values, "id": values_of(columns["id"])}.items():
+    values["id"] = values_of(columns["id"])
+    for name, labels in values.items():
         if labels.kind() in ("word", "label"):
             split = split_of_names(labels, stimuli.texts(*texts), {}, name)
             if split:
@@ -232,232 +359,286 @@ def item_columns(options: DesignOptions, columns: Collection[str]) -> list[str]:
 
 
 def joined_items(columns: DataFrame) -> Series:
-    """Returns the item of each row: the values of some columns, joined by blanks; NaN for none."""
+    """Returns the item of each row: the values of some columns, joined by blanks.
+
+    NaN where a value is missing.
+
+    Args:
+        columns: those that name the items together.
+    """
     texts = columns.apply(name_texts)
     if texts.shape[1] == 1:
         return texts.iloc[:, 0]
     return joined_names(texts, " ").where(texts.notna().all(axis=1))
 
 
-# ---- warnings ------------------------------------------------------------------------------------
+# ---- conditions within items ---------------------------------------------------------------------
 
 
-class _Found:
-    """A design that was found, and what looks wrong in it.
+class _ItemDesign:
+    """The conditions of rows with items, and what looks wrong in them.
 
     Args:
-        stimuli: its rows.
+        stimuli: the rows.
         uses: what their columns are used for.
-        item: columns that name the items.
+        item_names: columns that name the items.
 
     Attributes:
         items: the names of the items.
         columns: name -> its levels.
-        text_codes: see `ItemLevels`.
-        factors: condition -> codes of its levels, -1 where one is set aside or missing.
+        text_codes: number of the text of each row; None without texts.
+        factors: condition -> number of the level of each row, -1 where one is set aside or missing.
     """
 
-    def __init__(self, stimuli: Stimuli, uses: Uses, item: Sequence[str]) -> None:
+    def __init__(self, stimuli: Stimuli, uses: ColumnUses, item_names: Sequence[str]) -> None:
         self.stimuli = stimuli
-        self.item = item
+        self.item_names = item_names
         self.uses = uses
-        self.items = uses.rows.items
-        self.columns = uses.rows.columns
-        self.text_codes = uses.rows.text_codes
-        self.factors = {name: self._kept(name, levels) for name, levels in uses.levels.items()}
+        self.items = uses.table.items
+        self.columns = uses.table.columns
+        self.text_codes = uses.table.text_codes
+        self.factors = {
+            name: self._codes_of_levels(name, levels) for name, levels in uses.conditions.items()
+        }
 
-    def _kept(self, name: str, levels: Sequence[str]) -> Codes:
+    def _codes_of_levels(self, name: str, levels: Sequence[str]) -> Codes:
+        """Returns the number of the level of each row, -1 where it is not among `levels`."""
         values = self.columns[name]
+        # the last entry is for code -1
         is_kept = np.array([*(level in levels for level in values.levels), False])
         return np.where(is_kept[values.codes], values.codes, -1)
 
-    def levels(self) -> dict[str, dict[str, int]]:
-        """The levels of each condition and their numbers of rows."""
-        counts = {name: self.columns[name].by_count() for name in self.uses.levels}
-        return {
-            name: {level: counts[name][level] for level in levels}
-            for name, levels in self.uses.levels.items()
-        }
+    def level_counts(self) -> dict[str, dict[str, int]]:
+        """Returns condition -> level -> its number of rows."""
+        counts = {}
+        for name, levels in self.uses.conditions.items():
+            n_rows = self.columns[name].by_count()
+            counts[name] = {level: n_rows[level] for level in levels}
+        return counts
 
-    def cells(self) -> dict[str, tuple[int, int]]:
-        """The cells of the crossed conditions and their numbers of items and of rows."""
+    def cell_counts(self) -> dict[str, tuple[int, int]]:
+        """Returns cell of the crossed conditions -> its numbers of items and of rows.
+
+        For example, {"sg, match": (24, 24), ...}; {} without conditions.
+        """
         if not self.factors:
             return {}
-        cells = np.where(self.items.codes < 0, -1, combined(*self.factors.values()))
+        cells = np.where(self.items.codes < 0, -1, combine_codes(*self.factors.values()))
         n_items = n_distinct_by(cells, self.items.codes)
         n_rows = np.bincount(cells[cells >= 0])
-        names = {self._levels_at(row): int(cells[row]) for row in first_rows_of(cells)}
+        names = {self._levels_at(row): int(cells[row]) for row in first_row_of_each(cells)}
         return {
-            ", ".join(name): (int(n_items[cell]), int(n_rows[cell]))
-            for name, cell in sorted(names.items())
+            ", ".join(levels): (int(n_items[cell]), int(n_rows[cell]))
+            for levels, cell in sorted(names.items())
         }
 
     def _levels_at(self, row: int) -> tuple[str, ...]:
-        """The levels of the conditions in a row."""
+        """Returns the levels of the conditions in a row."""
         columns = [self.columns[name] for name in self.factors]
         return tuple(column.levels[column.codes[row]] for column in columns)
 
-    def complete(
+    def is_complete(
         self, conditions: Iterable[str], is_kept: NDArray[np.bool_] | None = None
     ) -> NDArray[np.bool_]:
-        """Which items have rows, of those that are kept, in all cells of conditions, (n items,)."""
-        names = [*conditions]
-        n_cells = prod(len(self.uses.levels[name]) for name in names)
-        cells = combined(self.items.codes, *(self.factors[name] for name in names))
-        rows = first_rows_of(cells if is_kept is None else np.where(is_kept, cells, -1))
-        n_items = len(self.items.levels)
-        complete: NDArray[np.bool_] = (
-            np.bincount(self.items.codes[rows], minlength=n_items) == n_cells
-        )
-        return complete
+        """Returns which items have rows in all cells of conditions, (n items,).
 
-    def _lines(self, rows: NDArray[np.bool_] | Series) -> str:
-        """What messages call the rows that are true."""
-        return self.stimuli.shown_rows(np.flatnonzero(rows).tolist())
+        Args:
+            conditions: that are crossed.
+            is_kept: which rows count, (n rows,); None for all.
+        """
+        names = [*conditions]
+        n_cells = prod(len(self.uses.conditions[name]) for name in names)
+        cells_of_items = combine_codes(self.items.codes, *(self.factors[name] for name in names))
+        if is_kept is not None:
+            cells_of_items = np.where(is_kept, cells_of_items, -1)
+        rows = first_row_of_each(cells_of_items)
+        n_items = len(self.items.levels)
+        n_cells_of_item = np.bincount(self.items.codes[rows], minlength=n_items)
+        is_complete: NDArray[np.bool_] = n_cells_of_item == n_cells
+        return is_complete
+
+    def _shown_rows(self, is_shown: NDArray[np.bool_] | Series) -> str:
+        """Returns what messages call the rows where `is_shown` is true, as "lines 4, 5"."""
+        return self.stimuli.shown_rows(np.flatnonzero(is_shown).tolist())
 
     def warnings(self) -> Iterator[str]:
         """Yields what looks wrong, a line each."""
+        stimuli = self.stimuli
         uses = self.uses
-        yield from warnings_of(uses, self.stimuli.shown_rows)
+        yield from warnings_of(uses, stimuli.shown_rows)
         yield from self._line_breaks()
-        yield from _further_texts(self.stimuli, self.uses.others)
-        if self.stimuli.form == "sentences" and not self.stimuli.regions:
-            yield from critical_lines(self.stimuli.columns(), self.stimuli.shown_rows)
-        if uses.levels:
-            yield from self._cells()
-            # of pairs, a contrast may have several bad rows
-            if not (self.stimuli.compared or uses.restarts):
-                yield from self._several_texts()
-            if self.stimuli.regions:
+        yield from _further_texts(stimuli, uses.other_uses)
+        if stimuli.form == "sentences" and not stimuli.regions:
+            yield from critical_lines(stimuli.columns(), stimuli.shown_rows)
+        # of pairs, a contrast may have several bad rows
+        are_conditions_clear = not (stimuli.compared or uses.restart_columns)
+        if uses.conditions:
+            yield from self._incomplete_items()
+            if are_conditions_clear:
+                yield from self._cells_of_several_texts()
+            if stimuli.regions:
                 yield from self._unequal_regions()
                 yield from self._empty_regions()
-        elif not (self.stimuli.compared or uses.restarts):
-            yield from filter(None, [why_no_conditions(uses)])
+        elif are_conditions_clear:
+            reason = why_no_conditions(uses)
+            if reason:
+                yield reason
 
     def _line_breaks(self) -> Iterator[str]:
         """Yields which texts have line breaks that most other ones lack."""
         columns = self.stimuli.columns()
-        for name in (name for name in TEXT_COLUMNS if name in columns):
-            has_break = np.array(["\n" in str(x) or "\r" in str(x) for x in columns[name]])
+        for name in TEXT_COLUMNS:
+            if name not in columns:
+                continue
+            has_break = np.array(["\n" in str(text) or "\r" in str(text) for text in columns[name]])
             if 0 < 2 * has_break.sum() < len(has_break):
-                n = f"{has_break.sum():,} of {len(has_break):,} rows ({self._lines(has_break)})"
+                shown = self._shown_rows(has_break)
+                n = f"{has_break.sum():,} of {len(has_break):,} rows ({shown})"
                 yield f"{name} has a line break in {n}, which the model reads: write a blank"
 
-    def comparing(self) -> str:
-        """The options that compare good rows with bad ones, where a column names them."""
+    def comparing_options(self) -> str:
+        """Returns the options that compare good rows with bad ones, where a column names them."""
         if self.stimuli.compared:
             return ""
-        return comparing_options(self.columns, self.items, self.item, [*self.uses.levels])
+        conditions = [*self.uses.conditions]
+        return comparing_options(self.columns, self.items, self.item_names, conditions)
 
-    def _cells(self) -> Iterator[str]:
+    def _incomplete_items(self) -> Iterator[str]:
         """Yields which items lack cells, and which conditions to give if all items do."""
-        found = [*self.uses.levels]
-        crossed = " x ".join(found)
-        items = np.where(combined(*self.factors.values()) < 0, -1, self.items.codes)
-        items = items[first_rows_of(items)]
-        complete = self.complete(found)
-        lacking = [self.items.levels[item] for item in items[~complete[items]].tolist()]
-        if lacking and complete.any():
-            of = f"{len(lacking)} of {len(items)} items ({first_few(lacking)})"
-            yield f"left out, since they have no row in some cells of {crossed}: {of}"
+        conditions = [*self.uses.conditions]
+        crossed = " x ".join(conditions)
+        has_cell = combine_codes(*self.factors.values()) >= 0
+        item_of_row = np.where(has_cell, self.items.codes, -1)
+        items = item_of_row[first_row_of_each(item_of_row)]
+        is_complete = self.is_complete(conditions)
+        lacking = [self.items.levels[item] for item in items[~is_complete[items]].tolist()]
+        if lacking and is_complete.any():
+            n = f"{len(lacking)} of {len(items)} items ({first_few(lacking)})"
+            yield f"left out, since they have no row in some cells of {crossed}: {n}"
         elif lacking:
-            remedy = self._complete_part() or "give other items"
+            remedy = self._remedy_for_incomplete_items() or "give other items"
             yield f"no item has all cells of {crossed}, so no effects are tested: {remedy}"
 
-    def _complete_part(self) -> str:
-        """Which level or which conditions leave items with all cells, and how many; "" for none."""
-        found = [*self.uses.levels]
-        few = found[:MOST_LABELS]  # of many columns, there are too many combinations
-        n_items = {
-            f"--filter {quote(f'{name}={level}')}": self._n_complete_at(name, level)
-            for name in few
-            for level in self.uses.levels[name]
-            if len(found) > 1
-        }
-        if not any(n_items.values()):
-            choices = [names for n in range(len(few), 0, -1) for names in combinations(few, n)]
-            enough = next((names for names in choices if self.complete(names).any()), ())
-            option = f"--conditions {' '.join(map(quote, enough))}"
-            n_items = {option: int(self.complete(enough).sum()) if enough else 0}
-        option = max(n_items, key=n_items.__getitem__)
-        return f"give {option} ({n_items[option]} items)" if n_items[option] else ""
+    def _remedy_for_incomplete_items(self) -> str:
+        """Returns which option leaves items with all cells, and how many; "" for none.
+
+        That is the level of a condition with the most such items, by --filter; if none has any, as
+        many conditions as possible, by --conditions.
+        """
+        conditions = [*self.uses.conditions]
+        few = conditions[:MOST_LABELS]  # of many columns, there are too many combinations
+        n_items = {}
+        if len(conditions) > 1:
+            for name in few:
+                for level in self.uses.conditions[name]:
+                    option = f"--filter {quote(f'{name}={level}')}"
+                    n_items[option] = self._n_complete_at(name, level)
+        if any(n_items.values()):
+            option = max(n_items, key=n_items.__getitem__)
+            return f"give {option} ({n_items[option]} items)"
+        for n in range(len(few), 0, -1):
+            for names in combinations(few, n):
+                n_complete = int(self.is_complete(names).sum())
+                if n_complete:
+                    option = f"--conditions {' '.join(quote(name) for name in names)}"
+                    return f"give {option} ({n_complete} items)"
+        return ""
 
     def _n_complete_at(self, name: str, level: str) -> int:
-        """The number of items that have all cells of the other conditions at a level of one."""
-        others = [other for other in self.uses.levels if other != name]
+        """Returns how many items have all cells of the other conditions at a level of one."""
+        others = [other for other in self.uses.conditions if other != name]
         is_at = self.columns[name].codes == self.columns[name].levels.index(level)
-        return int(self.complete(others, is_at).sum())
+        return int(self.is_complete(others, is_at).sum())
 
-    def _several_texts(self) -> Iterator[str]:
-        """Yields the first cell of an item with several texts, and the column that divides them."""
+    def _cells_of_several_texts(self) -> Iterator[str]:
+        """Yields a line if cells of an item have several texts, and why that may be.
+
+        A level may be wrong, a column that is not a condition may tell the texts apart, or item
+        numbers may start again. The line names the first such cell.
+        """
         texts = self.text_codes
         if texts is None:
             return
-        cells = combined(self.items.codes, *self.factors.values())
+        cells = combine_codes(self.items.codes, *self.factors.values())
         cells = np.where(texts < 0, -1, cells)
-        n_texts = n_distinct_by(cells, texts)
+        n_texts = n_distinct_by(cells, texts)  # of each cell
         several = np.flatnonzero(n_texts > 1)
         if not several.size:
             return
         rows = np.flatnonzero(np.isin(cells, several))
-        names = {self._cell_at(row): row for row in rows[first_rows_of(cells[rows])]}
-        name, row = min(names.items())
-        shown = self._lines(cells == cells[row])
+        row_of_cell = {self._cell_at(row): row for row in rows[first_row_of_each(cells[rows])]}
+        name, row = min(row_of_cell.items())
+        shown = self._shown_rows(cells == cells[row])
         has = f"item {', '.join(name)} has {n_texts[cells[row]]} texts ({shown})"
-        more = f", and {len(several) - 1} other cells have several" if len(several) > 1 else ""
-        what = "their mean is analysed; if a column tells them apart, it is a condition "
-        what += "(--conditions COLUMN) or a part of the item (--item COLUMN item)"
-        if not self.complete(self.uses.levels)[self.items.codes[rows]].any():
-            what = "no row in another cell, so that a level may be wrong: correct it"
-            yield f"{has}{more} and {what}"
+        if len(several) > 1:
+            has += f", and {len(several) - 1} other cells have several"
+        if not self.is_complete(self.uses.conditions)[self.items.codes[rows]].any():
+            yield f"{has} and no row in another cell, so that a level may be wrong: correct it"
             return
-        is_often = 4 * len(several) > np.count_nonzero(n_texts)
-        divider = self._divider(cells, texts) if is_often else ""
-        if is_often and item_key(self.uses)[0]:
+        # in more than a quarter of the cells it is no mistake in single rows
+        is_frequent = 4 * len(several) > np.count_nonzero(n_texts)
+        divider = self._column_that_divides(cells, texts) if is_frequent else ""
+        if is_frequent and item_key(self.uses)[0]:
             choice = f", or choose rows by --filter {divider}=VALUE" if divider else ""
-            yield from (f"{line}{choice}" for line in restart_lines(self.uses))
-            return
-        if divider:
-            what = f"choose rows by --filter {divider}=VALUE, else their mean is analysed"
-        yield f"{has}{more}: {what}"
+            for line in restart_lines(self.uses):
+                yield f"{line}{choice}"
+        elif divider:
+            remedy = f"choose rows by --filter {divider}=VALUE, else their mean is analysed"
+            yield f"{has}: {remedy}"
+        else:
+            remedy = "their mean is analysed; if a column tells them apart, it is a condition "
+            remedy += "(--conditions COLUMN) or a part of the item (--item COLUMN item)"
+            yield f"{has}: {remedy}"
 
     def _cell_at(self, row: int) -> tuple[str, ...]:
-        """The item and the levels of the conditions in a row."""
+        """Returns the item and the levels of the conditions in a row."""
         return self.items.levels[self.items.codes[row]], *self._levels_at(row)
 
-    def _divider(self, cells: Codes, texts: Codes) -> str:
-        """The first column in each level of which a cell has one text; "" for none."""
-        for name in self.uses.others:
+    def _column_that_divides(self, cells: Codes, texts: Codes) -> str:
+        """Returns the first column at each level of which each cell has one text; "" for none.
+
+        Args:
+            cells: number of the item and the levels of the conditions of each row.
+            texts: number of the text of each row.
+        """
+        for name in self.uses.other_uses:
             values = self.columns[name]
-            parts = combined(cells, values.codes)
-            is_known = (parts >= 0).any() and is_known_from(texts, [parts])
-            if len(values.levels) > 1 and is_known:
+            parts = combine_codes(cells, values.codes)
+            is_divided = (parts >= 0).any() and is_determined_by(texts, [parts])
+            if len(values.levels) > 1 and is_divided:
                 return quote(name)
         return ""
 
     def _unequal_regions(self) -> Iterator[str]:
-        """Yields which items have sentences of several numbers of regions without names."""
+        """Yields a line if sentences of an item differ in their number of regions without names."""
         regions = self.stimuli.regions or ()
-        sizes = np.array([sum(not x["name"] for x in row) for row in regions])
-        n_sizes = n_distinct_by(self.items.codes, sizes)
-        if (several := n_sizes > 1).any():
-            of = f"{int(several.sum())} of {len(self.items.levels)} items"
-            what = f"sentences of one item have {sizes.min()} to {sizes.max()} regions in {of}"
+        n_unnamed = np.array([sum(not region["name"] for region in row) for row in regions])
+        is_unequal = n_distinct_by(self.items.codes, n_unnamed) > 1  # of each item
+        if is_unequal.any():
+            n = f"{int(is_unequal.sum())} of {len(self.items.levels)} items"
+            sizes = f"{n_unnamed.min()} to {n_unnamed.max()} regions"
+            what = f"sentences of one item have {sizes} in {n}"
             remedy = "leave one empty (||) where a condition lacks it"
             yield f"{what}, so the same number is not the same part: {remedy}"
 
     def _empty_regions(self) -> Iterator[str]:
-        """Yields which regions are empty in some rows of a condition."""
+        """Yields which regions are empty in some rows of a condition, but not in all."""
         from pandas import DataFrame, Series
 
         regions = self.stimuli.regions or ()
-        rows = [{x["number"]: x["start"] == x["end"] for x in row} for row in regions]
-        empty = DataFrame(rows).eq(True)  # a region that a row lacks is not empty
-        cells = Series(combined(*(self.columns[name].codes for name in self.uses.levels)))
-        share = empty.groupby(cells.where(cells >= 0)).transform("mean")
-        for number in sorted(empty):
-            odd = empty[number] & (share[number] < 1)
-            if odd.any():
-                of = f"{int(odd.sum())} of {len(odd)} rows ({self._lines(odd)})"
-                has = f"region_{number} is empty in {of}"
-                yield f"{has} but not in all of their condition: its surprisal is missing there"
+        empty_of_rows = [
+            {region["number"]: region["start"] == region["end"] for region in row}
+            for row in regions
+        ]
+        is_empty = DataFrame(empty_of_rows).eq(True)  # a region that a row lacks is not empty
+        cells = Series(combine_codes(*(self.columns[x].codes for x in self.uses.conditions)))
+        share_of_cell = is_empty.groupby(cells.where(cells >= 0)).transform("mean")
+        for number in sorted(is_empty):
+            is_odd = is_empty[number] & (share_of_cell[number] < 1)
+            if is_odd.any():
+                shown = self._shown_rows(is_odd)
+                has = f"region_{number} is empty in {int(is_odd.sum())} of {len(is_odd)} rows"
+                yield (
+                    f"{has} ({shown}) but not in all of their condition: its surprisal is missing "
+                    "there"
+                )

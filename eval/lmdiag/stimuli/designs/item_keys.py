@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations
 from math import prod
 
 import numpy as np
 
 from lmdiag.diagnostics.base import MOST_LEVELS
-from lmdiag.stimuli.designs.conditions import Uses
-from lmdiag.stimuli.values.codes import Codes, combined, n_distinct, n_distinct_by
-from lmdiag.stimuli.values.kinds import MOST_LABELS, RELATED, Distinct, shared_words
+from lmdiag.stimuli.designs.conditions import ColumnUses
+from lmdiag.stimuli.values.codes import (
+    Codes,
+    combine_codes,
+    n_distinct,
+    n_distinct_by,
+)
+from lmdiag.stimuli.values.kinds import MOST_LABELS, RELATED, DistinctValues, median_overlaps
 from lmdiag.stimuli.values.names import is_outcome
 
 _MOST_JOINED = 3  # columns beside the item
@@ -19,59 +24,68 @@ _MOST_TRIED = 8  # columns that are tried
 _LEAST_COMPLETE = 0.9  # of the items, which have each condition once
 
 
-def item_key(uses: Uses) -> tuple[tuple[str, ...], int]:
+def item_key(uses: ColumnUses) -> tuple[tuple[str, ...], int]:
     """Returns the fewest columns that name the items, in the order of the table, and their number.
 
-    That is one column, or some with the column of items. Rows of each of these items have related
-    texts, and each combination of the levels of one column or two once. ((), 0) for none.
+    That is one column, or some with the column of items, such as ("experiment", "item") where item
+    numbers start again in each experiment. Rows of each of these items have related texts, and each
+    combination of the levels of one column or two once. ((), 0) for none.
     """
-    rows = uses.rows
-    if rows.texts is None or not uses.item:
+    table = uses.table
+    if table.texts is None or not uses.item_column:
         return (), 0
-    texts = rows.texts.tolist()
-    columns = {name: values for name, values in rows.columns.items() if _may_name(values, name)}
-    few = {name: x for name, x in rows.columns.items() if 2 <= len(x.levels) <= MOST_LABELS}
-    for names in _choices([*columns][:_MOST_TRIED]):
-        parts = [columns[name].codes for name in names]
-        is_alone = len(names) == 1 and _is_finer(parts[0], rows.items.codes)
-        codes = parts[0] if is_alone else combined(rows.items.codes, *parts)
-        conditions = {name: x for name, x in few.items() if name not in names}
-        if _has_each_once(codes, conditions):
-            within, across = shared_words(texts, codes)
+    texts = table.texts.tolist()
+    items = table.items.codes
+    names = [name for name, values in table.columns.items() if _may_be_in_key(name, values)]
+    names = names[:_MOST_TRIED]
+    few_levels = {
+        name: values
+        for name, values in table.columns.items()
+        if 2 <= len(values.levels) <= MOST_LABELS
+    }
+    choices = [chosen for n in range(1, _MOST_JOINED + 1) for chosen in combinations(names, n)]
+    for chosen in choices:
+        codes = combine_codes(items, *(table.columns[name].codes for name in chosen))
+        key = (*chosen, uses.item_column)
+        if len(chosen) == 1:
+            values_alone = table.columns[chosen[0]].codes
+            if n_distinct(codes) == n_distinct(values_alone):  # each value has one item
+                codes = values_alone
+                key = chosen
+        conditions = {name: values for name, values in few_levels.items() if name not in chosen}
+        if _has_each_condition_once(codes, conditions):
+            within, across = median_overlaps(texts, codes)
             if within >= RELATED and within > across:
-                key = names if is_alone else (*names, uses.item)
                 return key, n_distinct(codes)
     return (), 0
 
 
-def _may_name(values: Distinct, name: str) -> bool:
-    """Whether a column may be a part of the name of items: it has no gaps and no texts."""
+def _may_be_in_key(name: str, values: DistinctValues) -> bool:
+    """Returns whether a column may be a part of the name of items.
+
+    It has a value in each row, repeats, and is neither texts nor an outcome.
+    """
     is_filled = values.n_filled == len(values.codes)
     return is_filled and values.are_groups and not (values.are_texts or is_outcome(name))
 
 
-def _choices(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    for n in range(1, _MOST_JOINED + 1):
-        yield from combinations(names, n)
+def _has_each_condition_once(items: Codes, columns: Mapping[str, DistinctValues]) -> bool:
+    """Returns whether most items have each level of a column once, or each cell of two columns.
 
-
-def _is_finer(codes: Codes, items: Codes) -> bool:
-    """Whether each value of a column has one item, so that it names items by itself."""
-    return n_distinct(combined(codes, items)) == n_distinct(codes)
-
-
-def _has_each_once(codes: Codes, columns: Mapping[str, Distinct]) -> bool:
-    """Whether most groups have each level of a column once, or each pair of levels of two."""
-    sizes = np.bincount(codes[codes >= 0])
-    if len(sizes) < 2 or sizes.max() < 2 or sizes.max() > MOST_LEVELS:
+    Args:
+        items: number of the item of each row.
+        columns: name -> levels, of columns that may be conditions.
+    """
+    n_rows_of_item = np.bincount(items[items >= 0])
+    if len(n_rows_of_item) < 2 or not 2 <= n_rows_of_item.max() <= MOST_LEVELS:
         return False
-    for n in (1, 2):
-        for names in combinations(columns, n):
-            n_cells = prod(len(columns[name].levels) for name in names)
-            if n_cells != np.median(sizes):
-                continue
-            cells = combined(*(columns[name].codes for name in names))
-            is_complete = (n_distinct_by(codes, cells) == n_cells) & (sizes == n_cells)
-            if is_complete.mean() >= _LEAST_COMPLETE:
-                return True
+    for names in (*combinations(columns, 1), *combinations(columns, 2)):
+        n_cells = prod(len(columns[name].levels) for name in names)
+        if n_cells != np.median(n_rows_of_item):
+            continue
+        cells = combine_codes(*(columns[name].codes for name in names))
+        has_all_cells = n_distinct_by(items, cells) == n_cells
+        is_complete = has_all_cells & (n_rows_of_item == n_cells)
+        if is_complete.mean() >= _LEAST_COMPLETE:
+            return True
     return False

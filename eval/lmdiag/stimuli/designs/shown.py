@@ -15,7 +15,7 @@ _LONGEST = 300
 def first_rows(
     stimuli: Stimuli, conditions: Iterable[str] = (), items: Sequence[str] | None = None
 ) -> list[str]:
-    """Returns the first row in words, of rows that are compared the first good and bad one.
+    """Returns the first row in words; of rows that are compared, the first good and bad one.
 
     A target and a critical word stand in brackets, other regions between bars, e.g.
     "item 3, amb: The baker saw the driver [laughed] in the garden."
@@ -30,23 +30,30 @@ def first_rows(
         return []
     rows = [0]
     if stimuli.compared:
-        contrast = columns["contrast"][0]
-        of_contrast = [row for row, name in enumerate(columns["contrast"]) if name == contrast]
-        rows = sorted(of_contrast, key=lambda row: not columns["good"][row])[:2]
+        contrasts = columns["contrast"]
+        rows = [row for row, name in enumerate(contrasts) if name == contrasts[0]]
+        rows.sort(key=lambda row: not columns["good"][row])
+        rows = rows[:2]
     items = columns.get("item") if items is None else items
     lines = []
     for row in rows:
         names = [f"item {items[row]}"] if items and items[row] else []
-        names += [str(columns[name][row]) for name in conditions if columns[name][row] is not None]
+        for condition in conditions:
+            level = columns[condition][row]
+            if level is not None:
+                names.append(str(level))
         if stimuli.compared:
             names.append("good" if columns["good"][row] else "bad")
         start = f"{', '.join(names)}: " if names else ""
-        lines.append(truncated(visible(start + _read(stimuli, row)), _LONGEST))
+        lines.append(truncated(visible(start + _marked_text(stimuli, row)), _LONGEST))
     return lines
 
 
-def _read(stimuli: Stimuli, row: int) -> str:
-    """The text of a row, with the part that is scored in brackets, or its regions between bars."""
+def _marked_text(stimuli: Stimuli, row: int) -> str:
+    """Returns the text of a row with its target or critical word in brackets, or with bars.
+
+    The bars stand between its regions, if it has any.
+    """
     columns = stimuli.columns()
     if stimuli.asks_words:
         spaces = columns["gap_spaces"][row] if "gap_spaces" in columns else ""
@@ -57,34 +64,40 @@ def _read(stimuli: Stimuli, row: int) -> str:
     text = columns["sentence"][row]
     if stimuli.regions is None:
         return str(text)
-    spans = stimuli.regions[row]
-    critical = [(x["start"], x["end"]) for x in spans if x["name"] == "critical"]
-    if critical:
-        return _marked(text, critical)
-    return _divided(text, [(x["start"], x["end"]) for x in spans])
-
-
-def _divided(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """The regions of a sentence between bars, with blanks around a bar where the text has one.
-
-    Empty regions stand between bars, too.
-    """
-    shown = text[slice(*spans[0])]
-    for before, region in pairwise(spans):
-        is_empty = before[0] == before[1] or region[0] == region[1]
-        bar = " | " if is_empty or before[1] < region[0] else "|"
-        shown += bar + text[slice(*region)]
-    return shown.replace("|  |", "| |").strip()
-
-
-def _marked(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    for start, end in reversed(spans):
+    regions = stimuli.regions[row]
+    critical = [(x["start"], x["end"]) for x in regions if x["name"] == "critical"]
+    if not critical:
+        return _with_bars(text, [(x["start"], x["end"]) for x in regions])
+    for start, end in reversed(critical):  # from the end, so that earlier positions stay right
         text = f"{text[:start]}[{text[start:end]}]{text[end:]}"
-    return text
+    return str(text)
+
+
+def _with_bars(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Returns the regions of a sentence between bars, with blanks around a bar where the text has.
+
+    Empty regions stand between bars, too: "The cat | | slept."
+
+    Args:
+        text: the sentence.
+        spans: start and end of each region.
+    """
+    first_start, first_end = spans[0]
+    shown = text[first_start:first_end]
+    for (start_before, end_before), (start, end) in pairwise(spans):
+        is_empty = start_before == end_before or start == end
+        bar = " | " if is_empty or end_before < start else "|"
+        shown += bar + text[start:end]
+    return shown.replace("|  |", "| |").strip()
 
 
 def read_lines(names: Iterable[str], row: str, uses: Mapping[str, str]) -> tuple[str, ...]:
     """Returns two lines for the head of a result: the first row, and the columns by their use.
+
+    Args:
+        names: of the item and the levels of the first row; "" is left out.
+        row: the first row in words.
+        uses: column -> what it is used for.
 
     >>> read_lines(["item 3", "amb"], "rt 402", {"rt": "response", "list": "not used"})
     ('reads item 3, amb: rt 402', 'columns: response: rt; not used: list')
@@ -95,8 +108,12 @@ def read_lines(names: Iterable[str], row: str, uses: Mapping[str, str]) -> tuple
 
 
 def uses_text(uses: Mapping[str, str]) -> str:
-    """Returns the columns of each use, the uses in the order of the columns."""
-    by_use: dict[str, list[str]] = {}
+    """Returns the columns of each use, the uses in the order of the columns.
+
+    >>> uses_text({"rt": "response", "list": "not used", "age": "not used"})
+    'response: rt; not used: list, age'
+    """
+    columns_by_use: dict[str, list[str]] = {}
     for name, use in uses.items():
-        by_use.setdefault(use, []).append(name)
-    return "; ".join(f"{use}: {first_few(names)}" for use, names in by_use.items())
+        columns_by_use.setdefault(use, []).append(name)
+    return "; ".join(f"{use}: {first_few(names)}" for use, names in columns_by_use.items())

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lmdiag.stimuli.proposing.response_columns import response_columns
 from lmdiag.stimuli.proposing.word_rows import may_be_response, word_rows
-from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct
-from lmdiag.stimuli.values.items import crossed_with, names_rows
-from lmdiag.stimuli.values.kinds import MOST_LABELS, Distinct, is_numeral
+from lmdiag.stimuli.values.codes import combine_codes, is_determined_by, n_distinct
+from lmdiag.stimuli.values.items import columns_crossed_with, names_rows
+from lmdiag.stimuli.values.kinds import MOST_LABELS, DistinctValues, is_numeral
 from lmdiag.stimuli.values.layouts import TableLayout, as_typed, named_options
-from lmdiag.stimuli.values.names import is_named, is_outcome, named
+from lmdiag.stimuli.values.names import is_named_as, is_outcome, named_columns
 from lmdiag.text import folded
 from lmdiag.types import TableOptions
 
@@ -137,7 +137,7 @@ def _word_list(layout: TableLayout) -> OtherRows | None:
     others = {layout.kinds[name] for name in layout.values} - {"word", "label", "empty"}
     items = layout.values[layout.item] if layout.item else None
     has_items = items is not None and 2 * len(items.levels) <= items.n_filled
-    has_readers = bool(named("reader", layout.values))
+    has_readers = bool(named_columns("reader", layout.values))
     is_list = words and not (has_readers or has_items) and others == {"number"}
     first = layout.values[words[0]] if is_list else None
     if first is None or 10 * len(first.levels) < 9 * first.n_filled:
@@ -147,7 +147,7 @@ def _word_list(layout: TableLayout) -> OtherRows | None:
 
 def _numbers(layout: TableLayout) -> OtherRows | None:
     """A row per item and response in numbers, in a table without texts of sentences."""
-    items = [x for x in named("target", layout.values) if _repeats(layout, x)]
+    items = [x for x in named_columns("target", layout.values) if _repeats(layout, x)]
     item = next(iter((*filter(None, [layout.item]), *items)), "")
     texts = [x for x in layout.of_kind("text") if not layout.are_pieces(x)]
     texts = [x for x in texts if not layout.name_items(x)]
@@ -201,7 +201,7 @@ def responses_beside_texts(columns: Mapping[str, Sequence[Any]]) -> OtherRows | 
     return rows._replace(filter=filter_of_numbers(layout.values, measures[0]))
 
 
-def filter_of_numbers(columns: Mapping[str, Distinct], response: str) -> str:
+def filter_of_numbers(columns: Mapping[str, DistinctValues], response: str) -> str:
     """Returns the condition on another column that rows with numbers meet alone; "" for none."""
     import numpy as np
 
@@ -224,12 +224,12 @@ def _differs_with_one_text(layout: TableLayout, name: str, texts: Sequence[str])
 
     values = layout.values[name]
     roles = ("reader", "position", "text", "list", "item", "set")
-    is_named_else = any(is_named(name, role) for role in roles) and not is_outcome(name)
-    if not texts or is_named_else or name in layout.of_readers or _are_trials(layout, name):
+    is_named_else = any(is_named_as(name, role) for role in roles) and not is_outcome(name)
+    if not texts or is_named_else or name in layout.reader_attributes or _are_trials(layout, name):
         return False
-    codes = combined(*(layout.values[text].codes for text in texts))
+    codes = combine_codes(*(layout.values[text].codes for text in texts))
     is_repeated = 2 * n_distinct(codes) <= np.count_nonzero(codes >= 0)
-    if not is_repeated or is_known_from(values.codes, [codes]):
+    if not is_repeated or is_determined_by(values.codes, [codes]):
         return False
     return is_outcome(name) or (len(values.levels) > 2 and not values.are_counted)
 
@@ -245,12 +245,14 @@ def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
     numbers = [x for x in numbers if len(layout.values[x].levels) > 2]
     with_units = [x for x in layout.of_kind("word", "label") if _has_numbers(layout, x)]
     known = [x for x in layout.values if x in numbers or x in with_units]
-    outcomes = [*named("outcome", known), *filter(is_outcome, known)]
+    outcomes = [*named_columns("outcome", known), *filter(is_outcome, known)]
     outcomes += [name for name in known if folded(name) == "value"]
     roles = ("reader", "position", "text", "list", "item", "count")
-    further = [x for x in numbers if not any(is_named(x, role) for role in roles)]
+    further = [x for x in numbers if not any(is_named_as(x, role) for role in roles)]
     further = [x for x in further if folded(x) != "region" and not _are_trials(layout, x)]
-    crossed = [y for x in others if x in layout.values for y in crossed_with(x, layout.values)]
+    crossed = [
+        y for x in others if x in layout.values for y in columns_crossed_with(x, layout.values)
+    ]
     further = [x for x in further if not (names_rows(x) or x in crossed)]
     further.sort(key=lambda x: len(layout.values[x].levels) <= MOST_LABELS)
     return [*dict.fromkeys((*surprisal, *outcomes, *further, *choices))]
@@ -258,12 +260,12 @@ def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
 
 def _are_trials(layout: TableLayout, name: str) -> bool:
     """Whether numbers are those of the trials of a reader: each once, up to the rows of one."""
-    readers = named("reader", layout.values)
+    readers = named_columns("reader", layout.values)
     if not readers:
         return False
     reader = layout.values[readers[0]]
     numbers = layout.values[name]
-    is_once = n_distinct(combined(reader.codes, numbers.codes)) == numbers.n_filled
+    is_once = n_distinct(combine_codes(reader.codes, numbers.codes)) == numbers.n_filled
     return is_once and max(map(float, numbers.levels)) <= int(reader.counts.max())
 
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct, n_distinct_by
-from lmdiag.stimuli.values.kinds import MOST_LABELS, Distinct
+from lmdiag.stimuli.values.codes import combine_codes, is_determined_by, n_distinct, n_distinct_by
+from lmdiag.stimuli.values.kinds import MOST_LABELS, DistinctValues
 from lmdiag.stimuli.values.layouts import TableLayout
-from lmdiag.stimuli.values.names import NAMES_OF_RESPONSES, is_named, named
+from lmdiag.stimuli.values.names import NAMES_OF_RESPONSES, is_named_as, named_columns
 from lmdiag.text import folded
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ def _contexts(layout: TableLayout) -> list[str]:
     The latter have the most different texts of the table, as no column of notes has.
     """
     texts = layout.of_kind("text", "question")
-    if layout.n_rows > 1 and not named("reader", layout.values):
+    if layout.n_rows > 1 and not named_columns("reader", layout.values):
         texts = [x for x in texts if len(layout.values[x].levels) > 1]
-    known = [x for x in named("context", layout.values) if layout.kinds[x] == "text"]
+    known = [x for x in named_columns("context", layout.values) if layout.kinds[x] == "text"]
     if known:
         return [x for x in known if x in texts]
     n_texts = {x: len(layout.values[x].levels) for x in texts}
@@ -81,15 +81,15 @@ def _contexts(layout: TableLayout) -> list[str]:
 def _response(layout: TableLayout, context: str) -> str:
     """The column with the responses to contexts; "" for none."""
     words = [x for x in layout.values if layout.kinds[x] in ("word", "label", "list", "text")]
-    words = [x for x in words if x not in (context, layout.item) and not is_named(x, "reader")]
-    words = [x for x in words if x not in layout.of_readers and not is_named(x, "list")]
+    words = [x for x in words if x not in (context, layout.item) and not is_named_as(x, "reader")]
+    words = [x for x in words if x not in layout.reader_attributes and not is_named_as(x, "list")]
     # The same few words after all contexts are levels of something, unless they are counted.
-    named_words = named("response", words) if _has_several_words(layout, context) else []
+    named_words = named_columns("response", words) if _has_several_words(layout, context) else []
     words = [x for x in words if x in named_words or not _are_general(layout, context, x)]
     words = [x for x in words if not _is_condition(x)]
     words = [x for x in words if layout.values[x].have_letters]
-    known = named("response", words)
-    readers = [layout.values[name] for name in named("reader", layout.values)]
+    known = named_columns("response", words)
+    readers = [layout.values[name] for name in named_columns("reader", layout.values)]
     has_readers = any(len(x.levels) < x.n_filled or x.is_number for x in readers)
     is_said = has_readers or _has_several_words(layout, context)
     if known and (is_said or folded(known[0]) in NAMES_OF_RESPONSES):
@@ -100,14 +100,14 @@ def _response(layout: TableLayout, context: str) -> str:
         return ""
     long = [x for x in words if has_readers or x in known]
     long = [x for x in long if layout.kinds[x] == "text" and _are_produced(layout, context, x)]
-    return next(iter((*named("response", said), *long, *said)), "")
+    return next(iter((*named_columns("response", said), *long, *said)), "")
 
 
 def _are_general(layout: TableLayout, context: str, name: str) -> bool:
     """Whether values are those of most contexts, as of lists and ratings; words may be, too."""
     contexts = layout.values[context]
     values = layout.values[name]
-    n_pairs = n_distinct(combined(contexts.codes, values.codes))
+    n_pairs = n_distinct(combine_codes(contexts.codes, values.codes))
     n_contexts = len(contexts.levels)
     is_general = n_contexts > 2 and 2 * n_pairs > n_contexts * len(values.levels)
     return is_general and (len(values.levels) < 3 or folded(name) not in NAMES_OF_RESPONSES)
@@ -154,8 +154,8 @@ def _are_said(layout: TableLayout, context: str, name: str) -> bool:
         return False
     few = (v for x, v in layout.values.items() if x != name and len(v.levels) <= MOST_LABELS)
     labels = [values.codes[filled] for values in islice(few, _MOST_COLUMNS)]
-    labels = [x for x in labels if 2 * n_distinct(combined(contexts, x)) <= len(words)]
-    return not any(is_known_from(words, [contexts, x]) for x in labels)
+    labels = [x for x in labels if 2 * n_distinct(combine_codes(contexts, x)) <= len(words)]
+    return not any(is_determined_by(words, [contexts, x]) for x in labels)
 
 
 def _wide_responses(layout: TableLayout, context: str) -> list[str]:
@@ -178,7 +178,7 @@ def _wide_responses(layout: TableLayout, context: str) -> list[str]:
 
 
 def amount_column(
-    columns: Mapping[str, Distinct], context: str, response: str
+    columns: Mapping[str, DistinctValues], context: str, response: str
 ) -> tuple[Literal["count", "cloze"], str] | None:
     """Returns what the rows of responses are counted by, and its column; None for nothing.
 
@@ -188,17 +188,17 @@ def amount_column(
     """
     import numpy as np
 
-    if named("reader", columns) or not _AMOUNTS.isdisjoint(map(folded, columns)):
+    if named_columns("reader", columns) or not _AMOUNTS.isdisjoint(map(folded, columns)):
         return None
     contexts = columns[context].codes
-    pairs = combined(contexts, columns[response].codes)
+    pairs = combine_codes(contexts, columns[response].codes)
     n_pairs = n_distinct(pairs)
     n_contexts = len(np.unique(contexts[pairs >= 0]))
     if n_pairs < np.count_nonzero(pairs >= 0) or n_pairs < 2 * n_contexts:
         return None
     names = [name for name, values in columns.items() if values.is_number]
-    names = [x for x in names if not any(is_named(x, y) for y in ("item", "list", "position"))]
-    known = [*named("cloze", names), *named("count", names)]
+    names = [x for x in names if not any(is_named_as(x, y) for y in ("item", "list", "position"))]
+    known = [*named_columns("cloze", names), *named_columns("count", names)]
     for name in dict.fromkeys((*known, *names)):
         values = np.array([*map(float, columns[name].levels), np.nan])[columns[name].codes]
         kind = _kind_of_amounts(values[pairs >= 0], contexts[pairs >= 0], is_known=name in known)

@@ -15,7 +15,7 @@ from lmdiag.stimuli.proposing.shapes import (
     named_alternatives,
 )
 from lmdiag.stimuli.proposing.text_columns import TextColumns
-from lmdiag.stimuli.values.kinds import RELATED, Distinct
+from lmdiag.stimuli.values.kinds import RELATED, DistinctValues
 from lmdiag.stimuli.values.layouts import as_typed
 from lmdiag.stimuli.values.marks import ends_open
 from lmdiag.stimuli.values.names import are_judged
@@ -47,7 +47,7 @@ def not_stimuli(layout: TextColumns) -> OtherRows | None:
     ends = {folded(re.split(r"[._ ]", name.rstrip("._ "))[-1]) for name in layout.values}
     are_fits = len((names | ends) & _FITS) > 1
     are_means = len(names & _MEANS) > 1 and not (layout.sentences or layout.item)
-    if (are_fits or are_means) and not layout.of_readers:
+    if (are_fits or are_means) and not layout.reader_attributes:
         return OtherRows("", "results, as means or estimates, and neither stimuli nor responses")
     return _compared_texts(layout)
 
@@ -152,7 +152,7 @@ def _shapes(layout: TextColumns) -> Iterator[tuple[str, str]]:
         yield f"texts that end in an ellipsis ({texts[0]})", remedy
 
 
-def _begin_small(values: Distinct) -> bool:
+def _begin_small(values: DistinctValues) -> bool:
     """Whether most texts begin with a small letter."""
     return values.share_capital is not None and values.share_capital < 0.5
 

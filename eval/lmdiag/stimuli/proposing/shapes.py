@@ -20,8 +20,8 @@ from lmdiag.stimuli.values.marks import ends_open, is_ended
 from lmdiag.stimuli.values.names import (
     are_judged,
     is_filler,
-    is_named,
-    named,
+    is_named_as,
+    named_columns,
     pair_of_texts,
     pairs_of_conditions,
 )
@@ -167,7 +167,9 @@ def _numbered(layout: TextColumns) -> list[str]:
     sentences, which end in a full stop.
     """
     order = [x for x in layout.values if layout.kinds[x] in ("word", "label", "text")]
-    has_contexts = any(layout.kinds[name] == "text" for name in named("context", layout.values))
+    has_contexts = any(
+        layout.kinds[name] == "text" for name in named_columns("context", layout.values)
+    )
     for names in layout.numbered_words():
         if has_contexts and all(layout.kinds[name] != "text" for name in names):
             continue  # words that continue a context
@@ -256,13 +258,13 @@ def texts_after_contexts(layout: TextColumns) -> Iterator[TableOptions]:
         yield from _word_after_parts(layout)
         return
     after: list[TableOptions] = []
-    if len(layout.contexts) < 2 or len(named("context", layout.contexts)) == 1:
+    if len(layout.contexts) < 2 or len(named_columns("context", layout.contexts)) == 1:
         further = layout.related([x for x in layout.sentences if x != context])
         after = [*_sentences_after(layout, context, further)]
     yield from after
     is_word = layout.words and (not after or layout.kinds[layout.words[0]] != "label")
     if is_word and _may_follow(layout, context):
-        right = [x for x in named("right_context", layout.values) if x not in layout.words]
+        right = [x for x in named_columns("right_context", layout.values) if x not in layout.words]
         right = [x for x in right if layout.kinds[x] not in ("number", "file")]
         sides = {"context": context} | ({"right_context": right[0]} if right else {})
         yield _of_words(layout, _item(layout) | sides)
@@ -272,7 +274,7 @@ def _word_after_parts(layout: TextColumns) -> Iterator[TableOptions]:
     """Yields the words after contexts in several columns, whose names differ in their numbers."""
     parts = [x for x in layout.sentences if re.search(r"\d", x)]
     is_one = len({re.sub(r"\d+", "", name) for name in parts}) == 1
-    targets = [x for x in named("target", layout.words) if folded(x).startswith("target")]
+    targets = [x for x in named_columns("target", layout.words) if folded(x).startswith("target")]
     if len(parts) < 2 or not (is_one and targets) or layout.related(parts) == parts:
         return
     columns = named_options({**_item(layout), "target": targets[0]})
@@ -285,7 +287,11 @@ def _context(layout: TextColumns) -> str:
     Or the one column of texts, if they have no end, and there are words that may follow.
     """
     if layout.contexts:
-        known = layout.contexts if len(layout.contexts) == 1 else named("context", layout.contexts)
+        known = (
+            layout.contexts
+            if len(layout.contexts) == 1
+            else named_columns("context", layout.contexts)
+        )
         return next(iter(known), "")
     if len(layout.sentences) != 1 or not layout.words:
         return ""
@@ -392,7 +398,7 @@ def _filter(layout: TextColumns, texts: Sequence[str], critical: str) -> tuple[s
     for name, values in layout.values.items():
         n = len(values.levels)
         is_kind = 2 <= n <= MOST_LABELS and n < values.n_filled
-        if not is_kind or name in (*texts, critical) or is_named(name, "reader"):
+        if not is_kind or name in (*texts, critical) or is_named_as(name, "reader"):
             continue
         complete = {*values.codes[is_full].tolist()}
         lacking = {*values.codes[~is_full].tolist()}

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import permutations
 from statistics import median
 
-from lmdiag.stimuli.values.codes import combined, n_distinct
+from lmdiag.stimuli.values.codes import combine_codes, n_distinct
 from lmdiag.stimuli.values.critical_words import critical_options, may_be_critical, word_spans
 from lmdiag.stimuli.values.kinds import FEW_ROWS, MOST_LABELS, RELATED, overlap, words_of
 from lmdiag.stimuli.values.layouts import TableLayout
@@ -15,7 +15,7 @@ from lmdiag.stimuli.values.marks import is_ended
 from lmdiag.stimuli.values.names import (
     NAMES,
     is_outcome,
-    named,
+    named_columns,
     names_sentences,
     pair_of_texts,
 )
@@ -41,7 +41,7 @@ class TextColumns(TableLayout):
         texts = self.of_kind("text") if self.n_rows < 3 else self.texts_of_rows
         long = [x for x in texts if x == "sentence" or not self.values[x].are_short]
         if not long:
-            has_readers = bool(named("reader", self.values))  # whose answers may be short
+            has_readers = bool(named_columns("reader", self.values))  # whose answers may be short
             return [x for x in texts if not has_readers or self.values[x].hardly_repeat]
         sparse = [
             name
@@ -59,7 +59,7 @@ class TextColumns(TableLayout):
     @cached_property
     def contexts(self) -> list[str]:
         """The columns of texts whose names say that they are contexts, known names first."""
-        known = [name for name in named("context", self.values) if name in self.sentences]
+        known = [name for name in named_columns("context", self.values) if name in self.sentences]
         begin = [name for name in self.sentences if folded(name).startswith("context")]
         return [*dict.fromkeys((*known, *begin))]
 
@@ -90,7 +90,7 @@ class TextColumns(TableLayout):
         """
         never = (self.item, *self.sentences)
         words = [name for name in self.values if self._is_word(name) and name not in never]
-        if targets := named("target", words):
+        if targets := named_columns("target", words):
             return targets[:1]
         begin = [name for name in words if folded(name).startswith(NAMES["target"])]
         if begin:
@@ -108,7 +108,7 @@ class TextColumns(TableLayout):
         if n < 2 or not self.item or n > MOST_LABELS:
             return n < 2 and values.n_filled > 2
         items = self.values[self.item]
-        n_pairs = n_distinct(combined(items.codes, values.codes))
+        n_pairs = n_distinct(combine_codes(items.codes, values.codes))
         return len(items.levels) > 1 and 2 * n_pairs > n * len(items.levels)
 
     def _is_word(self, name: str) -> bool:
@@ -155,7 +155,7 @@ class TextColumns(TableLayout):
         That is the one that has most of such columns, of those that are named as sentences, if
         there are, since contexts have other words.
         """
-        if not named("reader", self.values):
+        if not named_columns("reader", self.values):
             no_answers = [name for name in names if not self.are_answers(name)]
             names = no_answers or [x for x in names if self.values[x].share_ended > 0.5]
         names = _without_parts({name: self.texts(name, SAMPLE) for name in names})
@@ -164,7 +164,7 @@ class TextColumns(TableLayout):
         if sentences or len(no_contexts) > 1:
             names = no_contexts
         names = sorted(names, key=lambda name: self.values[name].n_filled < self.n_rows)
-        if self.of_readers:  # who read the same texts
+        if self.reader_attributes:  # who read the same texts
             return [*sentences, *names][:1]
         firsts = [x for x in sentences if x in names] or names
         firsts = [x for x in firsts if 2 * self.values[x].n_filled > self.n_rows] or firsts

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct
-from lmdiag.stimuli.values.kinds import Distinct
+from lmdiag.stimuli.values.codes import combine_codes, is_determined_by, n_distinct
+from lmdiag.stimuli.values.kinds import DistinctValues
 from lmdiag.stimuli.values.layouts import TableLayout
 from lmdiag.stimuli.values.marks import has_end_mark
-from lmdiag.stimuli.values.names import is_named, is_outcome, named
+from lmdiag.stimuli.values.names import is_named_as, is_outcome, named_columns
 from lmdiag.text import folded
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def word_rows(layout: TableLayout) -> WordRows | None:
     for word in words_in(layout):
         for position in _positions(layout, word):
             texts = _texts(layout, word, position)
-            if texts or (texts is not None and is_named(position, "position")):
+            if texts or (texts is not None and is_named_as(position, "position")):
                 return WordRows(word, position, texts)
     return None
 
@@ -61,10 +61,10 @@ def words_in(layout: TableLayout) -> list[str]:
 
     One of another name, or a target, has words at which sentences end.
     """
-    known = [name for name in named("word", layout.values) if folded(name) != "target"]
+    known = [name for name in named_columns("word", layout.values) if folded(name) != "target"]
     if words := [name for name in known if layout.kinds[name] == "word"]:
         return words
-    others = [*named("word", layout.values), *layout.values]
+    others = [*named_columns("word", layout.values), *layout.values]
     others = [name for name in dict.fromkeys(others) if name not in known]
     others = [name for name in others if any(map(has_end_mark, layout.values[name].levels))]
     return [name for name in (*known, *others) if _has_single_words(layout, name)]
@@ -86,17 +86,17 @@ def _positions(layout: TableLayout, word: str) -> Iterator[str]:
     """
     values = layout.values
     numbers = [x for x in values if layout.kinds[x] == "number" and x != word]
-    known = named("position", numbers)
+    known = named_columns("position", numbers)
     yield from known
     roles = ["reader", "list", "outcome", "text"]
-    if not named("text", [name for name in values if name not in numbers]):
+    if not named_columns("text", [name for name in values if name not in numbers]):
         roles.append("item")  # which counts up where a row is an item
-    others = [x for x in numbers if not any(is_named(x, role) for role in roles)]
+    others = [x for x in numbers if not any(is_named_as(x, role) for role in roles)]
     others = [x for x in others if x not in known and _counts(values[x], values[word])]
     yield from sorted(others, key=lambda name: -len(values[name].levels))
 
 
-def _counts(numbers: Distinct, words: Distinct) -> bool:
+def _counts(numbers: DistinctValues, words: DistinctValues) -> bool:
     """Whether whole numbers go up by one from word to word, in the order of the rows."""
     steps = _steps(numbers, words)
     return len(steps) > 0 and float((steps == 1).mean()) >= _LEAST_STEPS
@@ -109,16 +109,16 @@ def may_be_response(layout: TableLayout, word: str, name: str) -> bool:
     do not rise from word to word, as its place.
     """
     numbers, words = layout.values[name], layout.values[word]
-    if is_outcome(name) or is_named(name, "outcome"):
+    if is_outcome(name) or is_named_as(name, "outcome"):
         return True
-    if folded(name) in ("surprisal", "entropy") or is_known_from(numbers.codes, [words.codes]):
+    if folded(name) in ("surprisal", "entropy") or is_determined_by(numbers.codes, [words.codes]):
         return False
     steps = _steps(numbers, words)
     rises = len(steps) > 0 and float((steps > 0).mean()) >= _MOST_RISES
     return not rises and not _counts(numbers, words)
 
 
-def _steps(numbers: Distinct, words: Distinct) -> NDArray[np.float64]:
+def _steps(numbers: DistinctValues, words: DistinctValues) -> NDArray[np.float64]:
     """The differences from one word to the next, in the order of the rows."""
     import numpy as np
 
@@ -127,7 +127,7 @@ def _steps(numbers: Distinct, words: Distinct) -> NDArray[np.float64]:
     return steps
 
 
-def _as_numbers(values: Distinct) -> NDArray[np.float64]:
+def _as_numbers(values: DistinctValues) -> NDArray[np.float64]:
     """The number of each row, (n rows,); NaN where it is missing."""
     import numpy as np
 
@@ -140,7 +140,7 @@ def _texts(layout: TableLayout, word: str, position: str) -> tuple[str, ...] | N
     None if none are enough.
     """
     columns = layout.values
-    known = [x for x in named("text", columns) if x not in (word, position)]
+    known = [x for x in named_columns("text", columns) if x not in (word, position)]
     known.sort(key=lambda name: layout.kinds[name] == "text")  # names before whole texts
     others = _may_divide(columns, (*known, word, position))
     whole: list[tuple[str, ...]] = [(name,) for name in others if layout.kinds[name] == "text"]
@@ -161,7 +161,7 @@ def _texts(layout: TableLayout, word: str, position: str) -> tuple[str, ...] | N
 
 
 def dividing_columns(
-    columns: Mapping[str, Distinct], word: str, position: str, texts: Sequence[str]
+    columns: Mapping[str, DistinctValues], word: str, position: str, texts: Sequence[str]
 ) -> tuple[str, ...]:
     """Returns the one or two further columns by which each position of a text has one word.
 
@@ -177,13 +177,13 @@ def dividing_columns(
     return min((x for x in choices if sizes[x]), key=sizes.__getitem__, default=())
 
 
-def _may_divide(columns: Mapping[str, Distinct], others: Collection[str]) -> list[str]:
+def _may_divide(columns: Mapping[str, DistinctValues], others: Collection[str]) -> list[str]:
     """The columns that may tell texts apart, those with the fewest values first, lists last."""
     n_rows = max(len(values.codes) for values in columns.values())
     sizes = {x: len(v.levels) for x, v in columns.items() if v.n_filled == n_rows}
     names = [x for x, n in sizes.items() if 1 < n < n_rows / 2 and x not in others]
-    names = [name for name in names if not (is_named(name, "reader") or is_outcome(name))]
-    return sorted(names, key=lambda name: (is_named(name, "list"), sizes[name]))
+    names = [name for name in names if not (is_named_as(name, "reader") or is_outcome(name))]
+    return sorted(names, key=lambda name: (is_named_as(name, "list"), sizes[name]))
 
 
 def _of_one_or_two(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -192,7 +192,7 @@ def _of_one_or_two(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _n_texts(
-    columns: Mapping[str, Distinct],
+    columns: Mapping[str, DistinctValues],
     word: str,
     position: str,
     texts: Sequence[str],
@@ -205,7 +205,7 @@ def _n_texts(
     gap; with gaps, where most words follow the word before. Texts with one word each begin with it.
     """
     names = (*texts, word, position)
-    sample = {x: Distinct(columns[x].codes[:_SAMPLE_ROWS], columns[x].levels) for x in names}
+    sample = {x: DistinctValues(columns[x].codes[:_SAMPLE_ROWS], columns[x].levels) for x in names}
     found = _beginnings(sample, word, position, texts)
     if found and len(columns[word].codes) > _SAMPLE_ROWS:
         found = _beginnings(columns, word, position, texts)
@@ -224,7 +224,7 @@ def _n_texts(
 
 
 def _beginnings(
-    columns: Mapping[str, Distinct], word: str, position: str, texts: Sequence[str]
+    columns: Mapping[str, DistinctValues], word: str, position: str, texts: Sequence[str]
 ) -> tuple[int, int, Counter[float]] | None:
     """The number of words, of runs of words without a gap, and of texts by their first position.
 
@@ -233,11 +233,11 @@ def _beginnings(
     import numpy as np
 
     words = columns[word].codes
-    names = combined(np.zeros_like(words), *(columns[name].codes for name in texts))
-    places = combined(names, columns[position].codes)
+    names = combine_codes(np.zeros_like(words), *(columns[name].codes for name in texts))
+    places = combine_codes(names, columns[position].codes)
     places = np.where(words < 0, -1, places)
     rows = np.unique(places, return_index=True)[1][int(places.min(initial=0) < 0) :]
-    if not len(rows) or n_distinct(combined(places, words)) != len(rows):
+    if not len(rows) or n_distinct(combine_codes(places, words)) != len(rows):
         return None
     numbers = _as_numbers(columns[position])[rows]
     order = np.lexsort((numbers, names[rows]))

@@ -21,9 +21,9 @@ from lmdiag.stimuli.reading.forms import (
     joined_text,
     unknown_mark,
 )
-from lmdiag.stimuli.values.kinds import FEW_ROWS, Distinct, ValueKind, values_of
+from lmdiag.stimuli.values.kinds import FEW_ROWS, DistinctValues, ValueKind, values_of
 from lmdiag.stimuli.values.marks import GAP
-from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named, named
+from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named_as, named_columns
 from lmdiag.tables.table_files import Problems, Table
 from lmdiag.text import DATA_SUFFIX, folded, shortened
 from lmdiag.types import BadInput, TableOptions
@@ -136,11 +136,11 @@ class _Fitting:
         self.chosen = chosen
         self.claimed = claimed
         self.names = {*chosen, *claimed}
-        self._values: dict[str, Distinct] = {}
+        self._values: dict[str, DistinctValues] = {}
         item = self._column("item")
         self.items = self.values(item).codes if item else None
 
-    def values(self, column: str) -> Distinct:
+    def values(self, column: str) -> DistinctValues:
         """The distinct values of a column."""
         if column not in self._values:
             self._values[column] = values_of(self.table.columns[column])
@@ -198,7 +198,7 @@ class _Fitting:
 
     def _is_within_items(self, column: str) -> bool:
         """Whether a column has labels of which most items of another column have several."""
-        others = (x for x in named("item", self.table.columns) if x != column)
+        others = (x for x in named_columns("item", self.table.columns) if x != column)
         return any(self.values(column).are_labels_within(self.values(x)) for x in others)
 
     def _may_be_asked(self, column: str) -> bool:
@@ -250,7 +250,7 @@ def _given_names(table: Table, text: str) -> tuple[Table, dict[str, str]]:
     name, _, column = text.partition("=")
     if not column:
         raise BadInput(f"--columns {text!r}: write NAME=COLUMN, e.g. context=text")
-    field = "participant" if is_named(name, "reader") else _known_name(name, _NAMES)
+    field = "participant" if is_named_as(name, "reader") else _known_name(name, _NAMES)
     if not field:
         choice = ", ".join(sorted(_NAMES))
         raise BadInput(f"--columns {text!r}: no name {name!r}: choose from {choice}")
@@ -354,7 +354,9 @@ def near_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
         known = {*known, *(f"region_{number}" for number in numbers)} - {"sentence"}
         known |= {f"region_{number}" for number in range(min(numbers), max(numbers))}
     known = known - {"condition"}  # a condition has any name
-    known = {x for x in known - table.columns.keys() if x != "item" or not named("item", names)}
+    known = {
+        x for x in known - table.columns.keys() if x != "item" or not named_columns("item", names)
+    }
     near: dict[str, list[str]] = {}
     for name in names:
         meant = next((x for x in sorted(known) if _is_near(name, x)), "")

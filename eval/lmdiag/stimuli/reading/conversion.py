@@ -19,7 +19,7 @@ from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES, Column
 from lmdiag.stimuli.values.kinds import values_of
 from lmdiag.stimuli.values.marks import GAP, MARKUP
-from lmdiag.stimuli.values.misspelt import near_level_problems, near_levels
+from lmdiag.stimuli.values.misspelt import lookalike_levels, lookalike_problems
 from lmdiag.tables.table_files import (
     ROW_NAMES,
     Problems,
@@ -94,7 +94,7 @@ def checked(table: Table, task: str) -> dict[str, list[Any]]:
     columns = converted(table, task, problems)
     check_values(columns, table, problems)
     if task not in diagnostics.built_in() and table.form in ("", "sentences"):
-        _refuse_near_levels(columns, table, problems)
+        _refuse_lookalike_levels(columns, table, problems)
     problems.refuse()
     return columns
 
@@ -302,7 +302,7 @@ def _text_problems(column: str, texts: Collection[str], source: str) -> dict[str
     return problems
 
 
-def _refuse_near_levels(
+def _refuse_lookalike_levels(
     columns: Mapping[str, Sequence[Any]], table: Table, problems: Problems
 ) -> None:
     """Adds levels that differ from another one in letter case alone.
@@ -311,22 +311,22 @@ def _refuse_near_levels(
     """
     core = {column.name for column in (*CORE, *SENTENCES)} - {"condition", "item"}
     values = {name: values_of(columns[name]) for name in columns if name not in core}
-    misspelt = {name: x for name, x in values.items() if near_levels(name, x)}
+    misspelt = {name: x for name, x in values.items() if lookalike_levels(name, x)}
     if misspelt and any(columns["item"]):
-        found = _near_levels_of_items(columns)
+        found = _lookalike_levels_of_items(columns)
     else:
-        found = (x for name in misspelt for x in near_level_problems(name, misspelt[name]))
+        found = (x for name in misspelt for x in lookalike_problems(name, misspelt[name]))
     for row, problem in found:
         problems.append(str(table.error(row, problem)))
 
 
-def _near_levels_of_items(columns: Mapping[str, Sequence[Any]]) -> Iterator[tuple[int, str]]:
+def _lookalike_levels_of_items(columns: Mapping[str, Sequence[Any]]) -> Iterator[tuple[int, str]]:
     """Yields rows with levels of items and conditions that look like another one, and why."""
     from pandas import DataFrame
 
-    from lmdiag.stimuli.designs.column_warnings import near_levels_of
+    from lmdiag.stimuli.designs.column_warnings import lookalike_levels_of
     from lmdiag.stimuli.designs.conditions import uses_of
 
     never = ("regions", "expected", "good")
     table = DataFrame({name: x for name, x in columns.items() if name not in never})
-    yield from near_levels_of(uses_of(table))
+    yield from lookalike_levels_of(uses_of(table))

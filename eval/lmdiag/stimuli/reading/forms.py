@@ -18,7 +18,7 @@ from lmdiag.spacing import LANGUAGES, LONGEST_LOOK, has_space
 from lmdiag.stimuli.reading.conversion import text_problem
 from lmdiag.stimuli.values.critical_words import column_and_start, with_critical, word_spans
 from lmdiag.stimuli.values.marks import GAP, MARKUP, ends_open, is_ended
-from lmdiag.stimuli.values.names import named as named_columns
+from lmdiag.stimuli.values.names import named_columns
 from lmdiag.tables.table_files import Table
 from lmdiag.text import first_few, shortened
 from lmdiag.types import AS_IT_IS, GAP_SPACES, BadInput, Query, TableOptions

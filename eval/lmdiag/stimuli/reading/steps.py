@@ -25,11 +25,11 @@ from lmdiag.files.reading import user_path
 from lmdiag.stimuli.reading.columns import ITEM_COLUMNS, name_columns, near_names
 from lmdiag.stimuli.reading.filters import Condition
 from lmdiag.stimuli.reading.forms import in_form
-from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct, n_distinct_by
+from lmdiag.stimuli.values.codes import combine_codes, is_determined_by, n_distinct, n_distinct_by
 from lmdiag.stimuli.values.critical_words import column_and_start, with_one_critical
 from lmdiag.stimuli.values.items import item_column
-from lmdiag.stimuli.values.kinds import FEW_ROWS, Distinct, is_numeral, values_of
-from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named, is_outcome
+from lmdiag.stimuli.values.kinds import FEW_ROWS, DistinctValues, is_numeral, values_of
+from lmdiag.stimuli.values.names import TEXT_COLUMNS, is_named_as, is_outcome
 from lmdiag.stimuli.values.splits import parts_of
 from lmdiag.tables.table_files import (
     ROW_NAMES,
@@ -153,25 +153,25 @@ def _with_texts_once(table: Table) -> Table:
     return table.of_rows_at([*first_row.values()]).having({}, note, without=differing)
 
 
-def _may_be_items(name: str, values: Distinct, texts: NDArray[np.intp]) -> bool:
+def _may_be_items(name: str, values: DistinctValues, texts: NDArray[np.intp]) -> bool:
     """Whether a column groups rows as items do: some rows each, of which no two have one text.
 
     Templates make the same sentence for several items.
     """
     counts = values.counts
     is_few = len(values.levels) > FEW_ROWS and counts.min() > 1 and counts.max() <= _MOST_OF_ITEM
-    n_pairs = n_distinct(combined(values.codes, texts))
-    return bool(is_few) and n_pairs == values.n_filled and not is_named(name, "reader")
+    n_pairs = n_distinct(combine_codes(values.codes, texts))
+    return bool(is_few) and n_pairs == values.n_filled and not is_named_as(name, "reader")
 
 
 def _is_named_else(name: str) -> bool:
     """Whether the name is that of a list, an item, a participant, a set or a position."""
-    return any(is_named(name, role) for role in ("list", "item", "reader", "set", "position"))
+    return any(is_named_as(name, role) for role in ("list", "item", "reader", "set", "position"))
 
 
-def _is_known(values: Distinct, texts: NDArray[np.intp]) -> bool:
+def _is_known(values: DistinctValues, texts: NDArray[np.intp]) -> bool:
     """Whether all rows with one text have one value, or all have none."""
-    return is_known_from(values.codes + 1, [texts])
+    return is_determined_by(values.codes + 1, [texts])
 
 
 def read_frame_rows(
@@ -414,7 +414,7 @@ def _response_of(table: Table) -> str:
         has_numbers = 2 * sum(map(is_numeral, values.levels)) > len(values.levels)
         if _is_named_else(name) or not (has_numbers or is_outcome(name)):
             continue
-        groups = combined(*(x.codes + 1 for other, x in columns.items() if other != name))
+        groups = combine_codes(*(x.codes + 1 for other, x in columns.items() if other != name))
         n_values = n_distinct_by(groups, values.codes)
         is_several = np.bincount(groups) > 1
         if is_several.any() and 4 * (n_values[is_several] > 1).sum() >= is_several.sum():

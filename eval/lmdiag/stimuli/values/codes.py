@@ -10,73 +10,107 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Codes: TypeAlias = "NDArray[np.intp]"
-"""Numbers of the values of a column, (n rows,)."""
+"""The number of the value in each row of a column, (n rows,); -1 where it is missing."""
 
 
-def combined(*columns: Codes) -> Codes:
-    """Returns the number of each combination of values, (n rows,); -1 where one is missing."""
+def combine_codes(*columns: Codes) -> Codes:
+    """Returns the number of the combination of values in each row, (n rows,).
+
+    It is -1 where one of the columns has no value.
+
+    >>> import numpy as np
+    >>> combine_codes(np.array([0, 0, 1, 1]), np.array([0, 1, 0, -1])).tolist()
+    [0, 1, 2, -1]
+    """
     import numpy as np
     from pandas import factorize
 
-    codes, *others = columns
+    codes, *further_columns = columns
     is_missing = codes < 0
-    for column in others:
+    for column in further_columns:
         is_missing |= column < 0
-        codes = factorize(codes * (int(column.max(initial=0)) + 1) + column)[0]
+        n_values = int(column.max(initial=0)) + 1
+        codes = factorize(codes * n_values + column)[0]
     return np.where(is_missing, -1, codes)
 
 
-def first_rows_of(codes: Codes) -> Codes:
-    """Returns the first row of each value, in their order, (n values,)."""
+def first_row_of_each(codes: Codes) -> Codes:
+    """Returns the first row that has each value, in the order of the rows, (n values,).
+
+    >>> import numpy as np
+    >>> first_row_of_each(np.array([1, -1, 1, 0])).tolist()
+    [0, 3]
+    """
     import numpy as np
     from pandas import Series
 
-    return np.flatnonzero((codes >= 0) & ~Series(codes).duplicated().to_numpy())
+    is_repeated = Series(codes).duplicated().to_numpy()
+    return np.flatnonzero((codes >= 0) & ~is_repeated)
 
 
 def n_distinct(codes: Codes) -> int:
-    """Returns the number of distinct values."""
+    """Returns the number of distinct values, missing ones not counted."""
     import numpy as np
 
-    return int(np.count_nonzero(np.bincount(codes[codes >= 0])))
+    n_rows_of_value = np.bincount(codes[codes >= 0])
+    return int(np.count_nonzero(n_rows_of_value))
 
 
 def n_distinct_by(groups: Codes, codes: Codes) -> Codes:
-    """Returns the number of distinct values in each group, (n groups,)."""
+    """Returns the number of distinct values in each group, (n groups,).
+
+    Args:
+        groups: number of the group of each row, such as its item.
+        codes: number of the value of each row.
+    """
     import numpy as np
 
-    rows = first_rows_of(combined(groups, codes))
-    return np.bincount(groups[rows], minlength=int(groups.max(initial=-1)) + 1)
+    n_groups = int(groups.max(initial=-1)) + 1
+    rows = first_row_of_each(combine_codes(groups, codes))  # one for each group and value
+    return np.bincount(groups[rows], minlength=n_groups)
 
 
-def is_known_from(codes: Codes, others: Sequence[Codes]) -> bool:
-    """Returns whether the level of a column is known where those of others are."""
+def is_determined_by(codes: Codes, others: Sequence[Codes]) -> bool:
+    """Returns whether rows with the same values in other columns have the same value in this one.
+
+    Rows with a missing value are ignored. False if there are no other columns.
+
+    Args:
+        codes: of the column.
+        others: codes of the other columns.
+    """
     import numpy as np
 
     if not others:
         return False
-    by = combined(*others)
-    by = np.where(codes < 0, -1, by)
-    return n_distinct(combined(by, codes)) == n_distinct(by)
+    combinations = np.where(codes < 0, -1, combine_codes(*others))
+    return n_distinct(combine_codes(combinations, codes)) == n_distinct(combinations)
 
 
-def presence(items: Codes, codes: Codes, n_levels: int) -> Codes:
-    """Returns the number of rows of each level in each item, (n items, n levels)."""
-    import numpy as np
-
-    n_items = int(items.max(initial=-1)) + 1
-    filled = (items >= 0) & (codes >= 0)
-    cells = items[filled].astype(np.int64) * n_levels + codes[filled]
-    return np.bincount(cells, minlength=n_items * n_levels).reshape(n_items, n_levels)
-
-
-def variance_of_counts(counts: Codes) -> float:
-    """Returns the variance of numbers of rows, for one of what chance gives; 0 without any.
-
-    That is Pearson's X2 of independence for one degree of freedom, 1 on average by chance.
+def n_rows_by(groups: Codes, codes: Codes, n_levels: int) -> Codes:
+    """Returns the number of rows of each level in each group, (n groups, n levels).
 
     Args:
-        counts: (n groups, n levels); groups without rows do not count.
+        groups: number of the group of each row, such as its item.
+        codes: number of the level of each row, below `n_levels`.
+    """
+    import numpy as np
+
+    n_groups = int(groups.max(initial=-1)) + 1
+    is_filled = (groups >= 0) & (codes >= 0)
+    cells = groups[is_filled].astype(np.int64) * n_levels + codes[is_filled]
+    return np.bincount(cells, minlength=n_groups * n_levels).reshape(n_groups, n_levels)
+
+
+def chi_square_per_df(counts: Codes) -> float:
+    """Returns Pearson's X2 of independence of groups and levels, by its degrees of freedom.
+
+    It is 1 on average if each row has its level by chance, and less if groups have levels more
+    evenly than that; 0 without degrees of freedom.
+
+    Args:
+        counts: number of rows of each level in each group, (n groups, n levels); groups without
+            rows do not count.
     """
     import numpy as np
 

@@ -7,12 +7,11 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
 from shlex import quote
 from typing import Any
 
 from lmdiag.stimuli.values.kinds import MOST_LABELS
-from lmdiag.stimuli.values.names import is_named, names_critical, names_from_zero
+from lmdiag.stimuli.values.names import is_named_as, names_critical, names_from_zero
 from lmdiag.tables.table_files import Table
 from lmdiag.text import WITHOUT_SPACES, decomposed, is_decomposed, shortened
 from lmdiag.types import BadInput
@@ -25,7 +24,7 @@ _REGIONS = ("critical", "spill_1", "spill_2")
 _JOINED = "critical_word"  # the critical words of wide columns that have one each
 _UNSPACED = re.compile(f"[{WITHOUT_SPACES}]").search
 _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc", "'''")
-_HAS_ZEROS = "some of them are 0"
+_HAS_ZEROS = "some of them are 0"  # why positions count from 0
 _MOST_WORDS = 3  # of values, on average, that are words of a sentence
 _SAMPLE = 60  # rows that are looked at first
 _SHARE = 0.9  # of the rows, in which a column of words tells where positions count from
@@ -35,7 +34,11 @@ _SHARE = 0.9  # of the rows, in which a column of words tells where positions co
 
 
 def words_of_text(text: str) -> list[Span]:
-    """Returns the words of a text, which are what blanks separate."""
+    """Returns where the words of a text stand, which are what blanks separate.
+
+    >>> words_of_text("He ran.")
+    [(0, 2), (3, 7)]
+    """
     return [match.span() for match in re.finditer(r"\S+", text)]
 
 
@@ -50,36 +53,47 @@ def word_spans(text: str, word: str) -> list[Span]:
     """
     text = text.translate(_APOSTROPHES)
     word = unicodedata.normalize("NFC", word).translate(_APOSTROPHES)
-    if is_decomposed(text):
-        letters, places = decomposed(text)
-        found = _spans_as_typed(letters, unicodedata.normalize("NFD", word))
-        spans = [(places[start], places[end]) for start, end in found]
-        return [span for span in spans if -1 not in span]
-    return _spans_as_typed(text, word)
+    if not is_decomposed(text):
+        return _spans_as_typed(text, word)
+    # search in the text with accents as characters of their own, and translate the spans back
+    letters, places = decomposed(text)
+    spans = _spans_as_typed(letters, unicodedata.normalize("NFD", word))
+    spans = [(places[start], places[end]) for start, end in spans]
+    return [span for span in spans if -1 not in span]  # -1: within a letter and its accent
 
 
 def _spans_as_typed(text: str, word: str) -> list[Span]:
-    """Returns where the characters of a word stand in a text; see `word_spans`."""
-    spans = [*_found(text, word)]
+    """Returns where a word stands in a text, in any letter case if it does not stand there so."""
+    spans = _spans_of_word(text, word)
+    # a few letters are two in lower case, so that spans would be wrong
     if not spans and len(text.lower()) == len(text):
-        spans = [*_found(text.lower(), word.lower())]
+        spans = _spans_of_word(text.lower(), word.lower())
     return spans
 
 
-def _found(text: str, word: str) -> Iterator[Span]:
+def _spans_of_word(text: str, word: str) -> list[Span]:
+    """Returns where a word stands in a text, without regard to spellings; see `word_spans`."""
+    if not word:
+        return []
     is_unspaced = bool(_UNSPACED(word))
-    start = text.find(word) if word else -1
+    spans = []
+    start = text.find(word)
     while start >= 0:
         end = start + len(word)
-        is_part = _is_letter(text[start - 1 : start]) or _is_letter(text[end : end + 1])
+        character_before = text[start - 1 : start]
+        character_behind = text[end : end + 1]
+        is_part = _is_letter(character_before) or _is_letter(character_behind)
         if is_unspaced or not is_part:
-            yield start, end
+            spans.append((start, end))
         start = text.find(word, start + 1)
+    return spans
 
 
 def _is_letter(mark: str) -> bool:
-    """Whether a character, if there is one, belongs to a word; vowel signs do."""
-    return bool(mark) and (mark.isalnum() or mark == "_" or unicodedata.category(mark)[0] == "M")
+    """Returns whether a character, if it is not "", belongs to a word; vowel signs do."""
+    if not mark:
+        return False
+    return mark.isalnum() or mark == "_" or unicodedata.category(mark).startswith("M")
 
 
 # ---- a column of critical words ------------------------------------------------------------------
@@ -91,9 +105,9 @@ class CriticalColumn:
 
     Attributes:
         name: of the column.
-        values: one per sentence, as texts; "" where it is missing.
+        values: the word or the position for each sentence, as texts; "" where it is missing.
         texts: the sentences.
-        parts: the columns of which it was joined, one for each wide column; () for none.
+        parts: the columns from which it was joined, one for each wide column; () for none.
     """
 
     name: str
@@ -103,26 +117,40 @@ class CriticalColumn:
 
     @classmethod
     def of(cls, name: str, values: Iterable[Any], texts: Iterable[Any]) -> CriticalColumn:
-        """Returns the column with its values as texts, whole numbers without `.0`."""
-        written = ["" if x is None else str(x).strip().removesuffix(".0") for x in values]
-        return cls(name, written, [text.strip() if isinstance(text, str) else "" for text in texts])
+        """Returns the column with its values as texts, whole numbers without `.0`.
+
+        Args:
+            name: of the column.
+            values: words or positions as they were read, None where they are missing.
+            texts: the sentences.
+        """
+        written = []
+        for value in values:
+            written.append("" if value is None else str(value).strip().removesuffix(".0"))
+        sentences = [text.strip() if isinstance(text, str) else "" for text in texts]
+        return cls(name, written, sentences)
 
     @cached_property
     def is_position(self) -> bool:
-        """Whether all values are whole numbers."""
-        filled = [*filter(None, self.values)]
-        return bool(filled) and all(map(str.isdecimal, filled))
+        """Whether the column has positions: all values that are there are whole numbers."""
+        filled = [value for value in self.values if value]
+        return bool(filled) and all(value.isdecimal() for value in filled)
 
     @property
     def sample(self) -> range:
-        """Some of the rows."""
+        """Some of the rows, evenly spaced."""
         n_rows = len(self.values)
         return range(n_rows)[_sample(n_rows)]
 
     def span(self, row: int, start: int = 1) -> Span:
-        """Returns the critical word of a row: all of the words, as blanks separate them.
+        """Returns where the critical word of a row stands in its sentence.
 
-        Positions count from `start`. `ValueError`: there is no such word, or several.
+        A value such as "cat" stands for the word with its punctuation, "cat.". `ValueError` if the
+        value is missing, or stands for no word or several.
+
+        Args:
+            row: of the column.
+            start: what positions count from, 0 or 1.
         """
         value = self.values[row]
         if not value:
@@ -130,10 +158,17 @@ class CriticalColumn:
                 "it is empty: name the word or its position, or leave such rows out by --filter"
             )
         text = self.texts[row]
-        return _at(text, int(value), start) if self.is_position else _named(text, value)
+        if self.is_position:
+            return _span_at(text, int(value), start)
+        return _span_of_only(text, value)
 
     def problems(self, rows: Iterable[int], start: int = 1) -> dict[int, str]:
-        """Returns the rows without one critical word, and why."""
+        """Returns row -> why it does not have exactly one critical word, for such rows.
+
+        Args:
+            rows: to be examined.
+            start: what positions count from, 0 or 1.
+        """
         problems = {}
         for row in rows:
             try:
@@ -143,36 +178,56 @@ class CriticalColumn:
         return problems
 
     def agrees(self, row: int, span: Span, start: int = 1) -> bool:
-        """Returns whether a row has this critical word, which may stand elsewhere, too."""
+        """Returns whether the value of a row is the word at a span of its sentence.
+
+        A word may stand elsewhere in the sentence, too.
+
+        Args:
+            row: of the column.
+            span: of a word in the sentence.
+            start: what positions count from, 0 or 1.
+        """
         if self.is_position:
             words = words_of_text(self.texts[row])
-            at = int(self.values[row] or -1) - start
-            return 0 <= at < len(words) and words[at] == span
-        found = word_spans(self.texts[row], self.values[row])
-        return any(start < span[1] and end > span[0] for start, end in found)
+            number = int(self.values[row] or -1) - start
+            return 0 <= number < len(words) and words[number] == span
+        for word_start, word_end in word_spans(self.texts[row], self.values[row]):
+            overlaps = word_start < span[1] and word_end > span[0]
+            if overlaps:
+                return True
+        return False
 
     @property
     def has_parts(self) -> bool:
-        """Whether half of the values stand in their sentences, be it as parts of words."""
-        pairs = [(self.values[row], self.texts[row]) for row in self.sample if self.values[row]]
-        return 2 * sum(x.lower() in text.lower() for x, text in pairs) >= len(pairs)
+        """Whether half of the values or more stand in their sentences, be it as parts of words."""
+        filled_rows = [row for row in self.sample if self.values[row]]
+        n_inside = sum(self.values[row].lower() in self.texts[row].lower() for row in filled_rows)
+        return 2 * n_inside >= len(filled_rows)
 
     @property
     def may_count_from_zero(self) -> bool:
-        """Whether positions are those of words both if they count from 0 and from 1."""
-        pairs = zip(self.values, self.texts, strict=True)
-        return self.is_position and all(0 < int(x or 0) < len(text.split()) for x, text in pairs)
+        """Whether all positions are those of words, be it that they count from 0 or from 1."""
+        if not self.is_position:
+            return False
+        for value, text in zip(self.values, self.texts, strict=True):
+            if not 0 < int(value or 0) < len(text.split()):
+                return False
+        return True
 
     def first_position(self, others: Iterable[CriticalColumn]) -> tuple[int | None, str]:
-        """Returns what positions count from, None if it is not known, and how that is known.
+        """Returns (0 or 1, how it is known), for what positions count from; (None, "") if unknown.
 
-        A column of words that stand at these positions decides, else a 0 and the column's name.
+        Another column decides that has the words at these positions; otherwise a position 0, and
+        then the name of this column.
+
+        Args:
+            others: columns that may have these words.
         """
         if not self.is_position:
             return None, ""
         for other in others:
             if other.name != self.name and not other.is_position:
-                shares = [self._share_of(other, start) for start in (0, 1)]
+                shares = [self._share_of_words(other, start) for start in (0, 1)]
                 if max(shares) >= _SHARE > min(shares):
                     return shares.index(max(shares)), f"{other.name} has these words"
         if any(int(value or 1) == 0 for value in self.values):
@@ -181,30 +236,43 @@ class CriticalColumn:
             return 0, "it is called so"
         return None, ""
 
-    def _share_of(self, words: CriticalColumn, start: int) -> float:
-        """The share of rows in which another column has the word at the position."""
-        n = 0
+    def _share_of_words(self, words: CriticalColumn, start: int) -> float:
+        """Returns the share of rows in which another column has the word at this one's position.
+
+        Args:
+            words: the other column.
+            start: what positions count from, 0 or 1.
+        """
+        n_agreeing = 0
         for row in self.sample:
-            places = words_of_text(self.texts[row])
-            at = int(self.values[row] or -1) - start
-            n += 0 <= at < len(places) and words.agrees(row, places[at])
-        return n / max(1, len(self.sample))
+            spans = words_of_text(self.texts[row])
+            number = int(self.values[row] or -1) - start
+            if 0 <= number < len(spans) and words.agrees(row, spans[number]):
+                n_agreeing += 1
+        return n_agreeing / max(1, len(self.sample))
 
     def readings(self) -> str:
-        """Returns which words the positions are, from 0 and from 1, in a row that has both."""
-        both = (row for row in self.sample if all(self._found(row)))
-        row = next(both, 0)
-        shown = []
-        for start, span in zip((0, 1), self._found(row), strict=True):
-            text = self.texts[row]
-            reading = "no word of the first row"
+        """Returns which words the positions stand for if they count from 0, and from 1.
+
+        It shows the sentence of a row in which both are words, e.g. "--critical pos:0 reads The
+        [cat] sat.; --critical pos:1 reads [The] cat sat."
+        """
+        shown_row = 0
+        for row in self.sample:
+            if all(self._spans_from_zero_and_one(row)):
+                shown_row = row
+                break
+        text = self.texts[shown_row]
+        readings = []
+        for start, span in enumerate(self._spans_from_zero_and_one(shown_row)):
+            marked = "no word of the first row"
             if span:
-                reading = f"{text[: span[0]]}[{text[slice(*span)]}]{text[span[1] :]}"
-            shown.append(f"{self.option(start)} reads {shortened(reading, 150)}")
-        return "; ".join(shown)
+                marked = f"{text[: span[0]]}[{text[slice(*span)]}]{text[span[1] :]}"
+            readings.append(f"{self.option(start)} reads {shortened(marked, 150)}")
+        return "; ".join(readings)
 
     def option(self, start: int) -> str:
-        """Returns the option with which positions count from a start."""
+        """Returns the option by which positions count from 0 or 1, e.g. "--critical pos:0"."""
         names = self.parts or (self.name,)
         return " ".join(["--critical", *(quote(f"{name}:{start}") for name in names)])
 
@@ -213,17 +281,30 @@ class CriticalColumn:
         """The column, or those of which it was joined, for messages."""
         return f"columns {' and '.join(self.parts)}" if self.parts else f"column {self.name}"
 
-    def _found(self, row: int) -> list[Span | None]:
-        """The words of a row if positions count from 0 and from 1; None for no word."""
-        wrong = [self.problems([row], start) for start in (0, 1)]
-        return [None if wrong[start] else self.span(row, start) for start in (0, 1)]
+    def _spans_from_zero_and_one(self, row: int) -> list[Span | None]:
+        """Returns the word of a row if positions count from 0, and from 1; None for no word."""
+        spans: list[Span | None] = []
+        for start in (0, 1):
+            try:
+                spans.append(self.span(row, start))
+            except ValueError:
+                spans.append(None)
+        return spans
 
 
 def _sample(n_rows: int) -> slice:
+    """Returns a slice that takes some sixty rows of all, evenly spaced."""
     return slice(0, None, max(1, n_rows // _SAMPLE))
 
 
-def _at(text: str, position: int, start: int) -> Span:
+def _span_at(text: str, position: int, start: int) -> Span:
+    """Returns where the word at a position stands; `ValueError` if there is no such word.
+
+    Args:
+        text: the sentence.
+        position: of the word among the words of the text.
+        start: what positions count from, 0 or 1.
+    """
     words = words_of_text(text)
     if len(words) == 1 and _UNSPACED(text):
         remedy = "name the critical word itself, or divide the sentences by |"
@@ -234,30 +315,45 @@ def _at(text: str, position: int, start: int) -> Span:
     return words[position - start]
 
 
-def _named(text: str, word: str) -> Span:
-    found = word_spans(text, word)
-    shown = repr(shortened(word, 60))
+def _span_of_only(text: str, word: str) -> Span:
+    """Returns where a word stands in a text, with what stands at it without a blank.
+
+    `ValueError`, with the remedy, if the word does not stand there exactly once.
+
+    Args:
+        text: the sentence.
+        word: to be looked for; it may be several words.
+    """
+    spans = word_spans(text, word)
     words = words_of_text(text)
-    if len(found) != 1:
+    shown = repr(shortened(word, 60))
+    if len(spans) > 1:
         remedy = "give its position, from 1"
         if _UNSPACED(word):
             remedy = "divide the sentences by | around it"
-        if found:
-            raise ValueError(f"{shown} is {len(found)} times in the sentence: {remedy}")
-        inside = [text[slice(*x)] for x in words if word.lower() in text[slice(*x)].lower()]
-        if len(inside) == 1:
-            whole = repr(shortened(inside[0], 60))
+        raise ValueError(f"{shown} is {len(spans)} times in the sentence: {remedy}")
+    if not spans:
+        longer_words = [text[start:end] for start, end in words]
+        longer_words = [longer for longer in longer_words if word.lower() in longer.lower()]
+        if len(longer_words) == 1:
+            whole = repr(shortened(longer_words[0], 60))
             raise ValueError(f"{shown} is only a part of {whole}: give the whole word")
         raise ValueError(f"{shown} is not in the sentence: write it as it stands there")
-    start, end = found[0]
+    start, end = spans[0]
     if _UNSPACED(word):
         return start, end
-    inside_words = [span for span in words if span[1] > start and span[0] < end]
-    return inside_words[0][0], inside_words[-1][1]
+    overlapping = [span for span in words if span[1] > start and span[0] < end]
+    return overlapping[0][0], overlapping[-1][1]
 
 
 def column_and_start(named: str, columns: Collection[str]) -> tuple[str, int | None]:
-    """Returns the column of the critical word, and where its positions start, None if not given.
+    """Returns what `--critical` names: the column, and what its positions count from.
+
+    The latter is None if it is not given.
+
+    Args:
+        named: COLUMN, COLUMN:0 or COLUMN:1.
+        columns: of the table, whose names may end in :0 themselves.
 
     >>> column_and_start("position:0", ["position"]), column_and_start("position", ["position"])
     (('position', 0), ('position', None))
@@ -290,16 +386,17 @@ def with_one_critical(
     pairs = [column_and_start(text, table.columns) for text in named]
     if len({start for _, start in pairs}) > 1:
         raise BadInput(f"{table.name}: --critical: give all columns :0, or :1, or none of them")
-    columns = [table.columns[table.column_of(name, "--critical")] for name, _ in pairs]
-    of_wide = dict(zip(wide, columns, strict=True))
-    words = [of_wide[name][row] for row, name in enumerate(table.columns[condition])]
-    which = ", ".join(f"{name} of {column}" for (name, _), column in zip(pairs, wide, strict=True))
     names = [table.column_of(name, "--critical") for name, _ in pairs]
+    words_of_wide = dict(zip(wide, (table.columns[name] for name in names), strict=True))
+    words = [words_of_wide[column][row] for row, column in enumerate(table.columns[condition])]
+    which = ", ".join(f"{name} of {column}" for (name, _), column in zip(pairs, wide, strict=True))
     return table.having({_JOINED: words}, f"critical: {which}", without=names)
 
 
 def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) -> Table:
     """Returns sentences with the region `critical`, and `spill_1` and `spill_2` after it.
+
+    These are the critical word and the two words that follow it.
 
     `BadInput`: positions that seem to count from 0, a position beyond the sentence, a word that is
     not in it or several times, a column of one of several wide columns.
@@ -332,65 +429,92 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
         problem = f"--critical: positions of the {column.shown_name} seem to count from 0"
         readings = f"{column.readings()}; give one of the two"
         raise BadInput(f"{table.name}: {problem}, since {why}: {readings}")
-    from_position = 1 if start is None else start
-    wrong = column.problems(range(len(table)), from_position)
-    table.refuse({
-        row: f"--critical: the {column.shown_name}: {problem}" for row, problem in wrong.items()
-    })  # fmt: skip
+    start_used = 1 if start is None else start
+    problems = column.problems(range(len(table)), start_used)
+    prefix = f"--critical: the {column.shown_name}"
+    table.refuse({row: f"{prefix}: {problem}" for row, problem in problems.items()})
     regions = [
-        _regions(text, column.span(row, from_position)) for row, text in enumerate(column.texts)
+        _regions(text, column.span(row, start_used)) for row, text in enumerate(column.texts)
     ]
-    notes = [*_longer_words(table, column, from_position)]
     note = "critical: it" if len(named) > 1 else f"critical: {name}"
     note += " is the region critical"
     if any(len(row) > 1 for row in regions):
         note += f"; {' and '.join(_REGIONS[1:])} follow it"
     if start is None and first is None and column.may_count_from_zero:
         note += f"; positions count from 1, and from 0 with {column.option(0)}"
-    return table.having({"regions": regions}, note, *notes, without=(_JOINED,) * (len(named) > 1))
+    further_notes = _longer_words(table, column, start_used)
+    joined_column = (_JOINED,) if len(named) > 1 else ()
+    return table.having({"regions": regions}, note, *further_notes, without=joined_column)
 
 
 def _longer_words(table: Table, column: CriticalColumn, start: int) -> Iterator[str]:
-    """Yields a line if words stand together with others, as `homme` in `l'homme`."""
+    """Yields one note if critical words stand together with others, as `homme` in `l'homme`.
+
+    The response to such a word is the surprisal of the whole, from blank to blank.
+
+    Args:
+        table: whose rows the note names.
+        column: of critical words.
+        start: what positions count from.
+    """
     if column.is_position:
         return
-    longer = {}
+    longer = {}  # row -> critical word, and what stands from blank to blank
     for row, word in enumerate(column.values):
         whole = column.texts[row][slice(*column.span(row, start))]
         if len(_letters(whole)) > len(_letters(word)):
             longer[row] = (word, whole.strip(".,;:!?…"))
-    if longer:
-        word, whole = next(iter(longer.values()))
-        is_part = f"{word!r} stands in {whole!r} without a blank"
-        others = len({*longer.values()}) - 1
-        if others:
-            is_part += f", and {others:,} other word{'s' * (others > 1)} likewise"
-        what = f"{whole!r}{' and the like' * (others > 0)}"
-        rows = table.places([*longer])
-        yield f"critical: {is_part} ({rows}): the response is the surprisal of {what}"
+    if not longer:
+        return
+    word, whole = next(iter(longer.values()))
+    is_part = f"{word!r} stands in {whole!r} without a blank"
+    what = repr(whole)
+    n_others = len({*longer.values()}) - 1
+    if n_others:
+        words = "words" if n_others > 1 else "word"
+        is_part += f", and {n_others:,} other {words} likewise"
+        what += " and the like"
+    rows = table.places([*longer])
+    yield f"critical: {is_part} ({rows}): the response is the surprisal of {what}"
 
 
 def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text))
+    """Returns the letters and digits of a text, without punctuation and blanks."""
+    return "".join(character for character in text if character.isalnum())
 
 
 def _regions(text: str, critical: Span) -> list[dict[str, Any]]:
-    """The critical word and the two words after it, as regions."""
+    """Returns the critical word of a text and up to two words after it, as regions.
+
+    For example, [{"number": 1, "name": "critical", "start": 4, "end": 7}, ...].
+    """
     spans = [critical, *(span for span in words_of_text(text) if span[0] >= critical[1])]
-    named_spans = zip(count(1), _REGIONS, spans, strict=False)
-    return [
-        {"number": number, "name": name, "start": start, "end": end}
-        for number, name, (start, end) in named_spans
-    ]
+    regions = []
+    for number, (name, span) in enumerate(zip(_REGIONS, spans, strict=False), start=1):
+        regions.append({"number": number, "name": name, "start": span[0], "end": span[1]})
+    return regions
 
 
 def _refuse_one_of(table: Table, name: str, wide: Sequence[str]) -> None:
-    """Refuses a column that is called like one of several columns of sentences."""
-    parts = {column: {*re.findall(r"[^\W_]+", column.casefold())} for column in (*wide, name)}
-    shared = set.intersection(*(parts[column] for column in wide)) if wide else set()
-    same = [column for column in wide if parts[name] & (parts[column] - shared)]
-    if len(same) == 1 and len(wide) > 1:
-        problem = f"--critical {name} is called like {same[0]}, and would be read for all of --wide"
+    """Refuses a column of critical words whose name is like that of one wide column of several.
+
+    An example is `verb_sg` for the wide columns `sentence_sg` and `sentence_pl`.
+
+    Args:
+        table: whose name the error has.
+        name: of the column of critical words.
+        wide: the columns that the sentences come from.
+    """
+    if len(wide) < 2:
+        return
+    words_of_name = {*re.findall(r"[^\W_]+", name.casefold())}
+    words_of_wide = {column: {*re.findall(r"[^\W_]+", column.casefold())} for column in wide}
+    shared_words = set.intersection(*words_of_wide.values())
+    alike = [column for column in wide if words_of_name & (words_of_wide[column] - shared_words)]
+    if len(alike) == 1:
+        problem = (
+            f"--critical {name} is called like {alike[0]}, and would be read for all of --wide"
+        )
         remedy = "name one column for each of --wide, in their order"
         raise BadInput(f"{table.name}: {problem}: {remedy}")
 
@@ -399,7 +523,7 @@ def _refuse_one_of(table: Table, name: str, wide: Sequence[str]) -> None:
 
 
 def critical_options(columns: Mapping[str, Sequence[Any]], texts: Sequence[str]) -> list[str]:
-    """Returns the columns that are called so and have the critical word of all texts.
+    """Returns the columns that are named as critical words and have one for each text.
 
     They are as `--critical` takes them: with `:0` for positions from 0.
 
@@ -407,104 +531,134 @@ def critical_options(columns: Mapping[str, Sequence[Any]], texts: Sequence[str])
         columns: name -> values.
         texts: names of columns of texts, of which all have the critical word; a row may lack one.
     """
-    rows = [
-        [(row, text) for row, text in enumerate(columns[name]) if text not in (None, "")]
-        for name in texts
-    ]
-    pairs = [pair for of_text in rows for pair in of_text]
-    if not pairs:
+    rows: list[int] = []  # of each text, its row
+    sentences: list[str] = []
+    for text_column in texts:
+        for row, text in enumerate(columns[text_column]):
+            if text not in (None, ""):
+                rows.append(row)
+                sentences.append(text)
+    if not sentences:
         return []
-    of_pairs = {
-        name: [values[row] for row, _ in pairs]
-        for name, values in columns.items()
-        if name not in texts
+    values_of_texts = {
+        name: [values[row] for row in rows] for name, values in columns.items() if name not in texts
     }
-    sentences = [text for _, text in pairs]
-    words = [*columns_in_texts(of_pairs, sentences)]
+    words = [*columns_in_texts(values_of_texts, sentences)]
     options = []
-    for column in _called_so(of_pairs, sentences):
-        first, why = column.first_position(words)
-        if not column.problems(range(len(sentences)), 1 if first is None else first):
-            options.append(_option(column, first, why))
+    for column in _named_as_critical(values_of_texts, sentences):
+        start, why = column.first_position(words)
+        if not column.problems(range(len(sentences)), 1 if start is None else start):
+            options.append(_option(column, start, why))
     return options
 
 
-def _option(column: CriticalColumn, first: int | None, why: str) -> str:
-    """What `--critical` takes, with `:0` if positions surely count from 0."""
-    is_sure = first == 0 and why != _HAS_ZEROS  # which may stand for no word
+def _option(column: CriticalColumn, start: int | None, why: str) -> str:
+    """Returns what `--critical` takes: the column, with `:0` if positions surely count from 0.
+
+    Args:
+        column: of critical words or positions.
+        start: what positions count from; None if it is not known.
+        why: how that is known. A position 0 alone is not sure, since 0 may stand for no word.
+    """
+    is_sure = start == 0 and why != _HAS_ZEROS
     return f"{column.name}:0" if is_sure else column.name
 
 
 def may_be_critical(name: str) -> bool:
     """Returns whether a column is called like critical words or their positions."""
-    return any(names_critical(name, is_position=x) for x in (False, True))
+    return names_critical(name, is_position=False) or names_critical(name, is_position=True)
 
 
-def _called_so(columns: Mapping[str, Sequence[Any]], texts: Sequence[str]) -> list[CriticalColumn]:
-    """The columns that are called like critical words, or their positions if they have numbers."""
-    named = filter(may_be_critical, columns)
-    found = [CriticalColumn.of(name, columns[name], texts) for name in named]
-    return [x for x in found if names_critical(x.name, is_position=x.is_position)]
+def _named_as_critical(
+    columns: Mapping[str, Sequence[Any]], texts: Sequence[str]
+) -> list[CriticalColumn]:
+    """Returns the columns that are named as critical words, or as positions if they have numbers.
+
+    Args:
+        columns: name -> values.
+        texts: the sentences.
+    """
+    named = []
+    for name, values in columns.items():
+        if may_be_critical(name):
+            column = CriticalColumn.of(name, values, texts)
+            if names_critical(name, is_position=column.is_position):
+                named.append(column)
+    return named
 
 
 def columns_in_texts(
     columns: Mapping[str, Sequence[Any]], texts: Sequence[str]
 ) -> Iterator[CriticalColumn]:
-    """Yields the columns with words that stand in most of the texts of their rows."""
+    """Yields the columns with words that stand in most of the texts of their rows.
+
+    A sample of the rows decides. A value has up to three words on average.
+
+    Args:
+        columns: name -> values.
+        texts: of the rows.
+    """
     for name, values in columns.items():
-        if name in ("id", "sentence", "regions") or is_named(name, "item"):
+        if name in ("id", "sentence", "regions") or is_named_as(name, "item"):
             continue
         rows = _sample(len(values))
         column = CriticalColumn.of(name, values[rows], texts[rows])
-        filled = [*filter(None, column.values)]
+        filled = [value for value in column.values if value]
         n_words = sum(len(value.split()) for value in filled)
         if not filled or column.is_position or n_words > _MOST_WORDS * len(filled):
             continue
         pairs = zip(column.texts, column.values, strict=True)
-        n_found = sum(bool(word_spans(text, word)) for text, word in pairs)
-        if 2 * n_found > len(filled):
+        n_inside = sum(bool(word_spans(text, word)) for text, word in pairs)
+        if 2 * n_inside > len(filled):
             yield CriticalColumn.of(name, values, texts)
 
 
 def critical_lines(
     columns: Mapping[str, Sequence[Any]], shown_rows: Callable[[Sequence[int]], str]
 ) -> Iterator[str]:
-    """Yields which columns may have the critical word of each `sentence`, for `check`.
+    """Yields lines for `check`: which columns may have the critical word of each `sentence`.
 
     Args:
         columns: name -> values.
-        shown_rows: what messages call some rows.
+        shown_rows: returns what messages call some rows, e.g. "lines 4, 5".
     """
     texts = columns["sentence"]
     rows = range(len(texts))
     words = [*columns_in_texts(columns, texts)]
-    named = _called_so(columns, texts)
-    names = {column.name for column in named}
+    named = _named_as_critical(columns, texts)
     for column in named:
-        first, why = column.first_position(words)
-        problems = column.problems(rows, 1 if first is None else first)
+        start, why = column.first_position(words)
+        problems = column.problems(rows, 1 if start is None else start)
         if not problems:
             has = f"{column.name} has the critical word of each sentence"
-            option = quote(_option(column, first, why))
+            option = quote(_option(column, start, why))
             yield f"{has}: --critical {option} gives its surprisal"
-            if first is None and column.may_count_from_zero:
-                both = "may count from 0 or from 1"
-                yield f"positions of {column.name} {both}: {column.readings()}"
+            if start is None and column.may_count_from_zero:
+                may_count = "may count from 0 or from 1"
+                yield f"positions of {column.name} {may_count}: {column.readings()}"
         elif 2 * len(problems) <= len(rows) and (column.is_position or column.has_parts):
             problem = next(iter(problems.values()))
             n = f"{len(problems)} of {len(rows)} sentences ({shown_rows([*problems])})"
             yield f"{column.name} seems to have critical words, but not in {n}: {problem}"
-    free = [x for x in words if x.name not in names and len({*x.values}) > MOST_LABELS]
-    others = [x.name for x in free if not x.problems(rows)]
-    if others:
-        has = f"{', '.join(others)} {'has' if len(others) == 1 else 'have'} a word of each sentence"
-        yield f"{has}: --critical {quote(others[0])} gives its surprisal"
+    names = {column.name for column in named}
+    further = []  # columns of words under other names; a few words that repeat are labels
+    for column in words:
+        is_label = len({*column.values}) <= MOST_LABELS
+        if column.name not in names and not is_label and not column.problems(rows):
+            further.append(column.name)
+    if further:
+        have = "has" if len(further) == 1 else "have"
+        has = f"{', '.join(further)} {have} a word of each sentence"
+        yield f"{has}: --critical {quote(further[0])} gives its surprisal"
 
 
 def critical_uses(
     columns: Mapping[str, Sequence[Any]], regions: Sequence[Sequence[Mapping[str, Any]]]
 ) -> dict[str, str]:
-    """Returns the columns that have the critical word of the regions, or another word.
+    """Returns column -> use, for columns with the critical word of the sentences, or another word.
+
+    The uses are "critical word", "position of the critical word" and "another word of the
+    sentence". {} if the regions do not begin with that of a critical word.
 
     Args:
         columns: name -> values, `sentence` among them.
@@ -514,14 +668,16 @@ def critical_uses(
         return {}
     spans = [(row[0]["start"], row[0]["end"]) for row in regions]
     texts = columns["sentence"]
-    uses = dict.fromkeys(
-        (column.name for column in columns_in_texts(columns, texts)),
-        "another word of the sentence",
-    )
+    uses = {}
+    for column in columns_in_texts(columns, texts):
+        uses[column.name] = "another word of the sentence"
     for name, values in columns.items():
         column = CriticalColumn.of(name, values, texts)
-        use = "position of the critical word" if column.is_position else "critical word"
-        starts = (1, 0) if column.is_position else (1,) if name in uses else ()
+        use = "critical word"
+        starts: tuple[int, ...] = (1,) if name in uses else ()
+        if column.is_position:
+            use = "position of the critical word"
+            starts = (1, 0)
         for start in starts:
             if all(column.agrees(row, span, start) for row, span in enumerate(spans)):
                 uses[name] = use

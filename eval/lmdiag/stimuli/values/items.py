@@ -8,9 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from lmdiag.stimuli.values.codes import combined, is_known_from, n_distinct
-from lmdiag.stimuli.values.kinds import FEW_ROWS, MOST_LABELS, RELATED, Distinct, shared_words
-from lmdiag.stimuli.values.names import is_named, is_outcome, named
+from lmdiag.stimuli.values.codes import combine_codes, is_determined_by, n_distinct
+from lmdiag.stimuli.values.kinds import (
+    FEW_ROWS,
+    MOST_LABELS,
+    RELATED,
+    DistinctValues,
+    median_overlaps,
+)
+from lmdiag.stimuli.values.names import is_named_as, is_outcome, named_columns
 from lmdiag.text import DATA_SUFFIX, folded
 
 _LONG = 5  # words of a text that does not name an item
@@ -24,15 +30,18 @@ _NUMBERED = re.compile(r"([^\W\d_]+)[\W_]?\d+").fullmatch
 
 
 def names_rows(column: str) -> bool:
-    """Returns whether the name of a column says that it numbers or names something."""
+    """Returns whether a column is named as an id or a number, as `trial_nr` or `ItemCode`."""
     return bool(_NUMBERS_ROWS(folded(column)))
 
 
-def item_column(columns: Mapping[str, Distinct], texts: Sequence[str] = ()) -> str:
+def item_column(columns: Mapping[str, DistinctValues], texts: Sequence[str] = ()) -> str:
     """Returns the column that names the items of a table; "" for none.
 
+    That is the column `item`, else one whose values group rows with related texts, or, where texts
+    are not known, one that has a name and values as items have.
+
     Args:
-        columns: that may name them.
+        columns: name -> values, of all columns that may name the items.
         texts: of the rows, as models read them; () where they are not known.
     """
     if "item" in columns:
@@ -40,29 +49,33 @@ def item_column(columns: Mapping[str, Distinct], texts: Sequence[str] = ()) -> s
     return _with_related_texts(columns, texts) if texts else _named_as_items(columns)
 
 
-def _with_related_texts(columns: Mapping[str, Distinct], texts: Sequence[str]) -> str:
-    """The one column that groups rows with related texts, or the first that is named as items."""
-    likely = []
+def _with_related_texts(columns: Mapping[str, DistinctValues], texts: Sequence[str]) -> str:
+    """Returns the column whose values group rows with related texts; "" for none.
+
+    Of several such columns it is the first that is named as items, such as `item_id`. Without such
+    a name it is the first one if all of them group the rows in the same way, otherwise none.
+    """
+    grouping = []
     for name, values in columns.items():
-        is_other = values.are_texts or is_named(name, "list") or name == "condition"
+        is_other = values.are_texts or is_named_as(name, "list") or name == "condition"
         if is_other or not values.are_groups:
             continue
-        within, across = shared_words(texts, values.codes)
-        margin = 0.0 if is_named(name, "item") else _MARGIN
+        within, across = median_overlaps(texts, values.codes)
+        margin = 0.0 if is_named_as(name, "item") else _MARGIN
         if within >= RELATED and within > across + margin:
-            likely.append(name)
-    if len(likely) > 1:  # a word of its text does not name an item
-        likely = [name for name in likely if not _are_parts_of_texts(columns[name], texts)]
-    names = named("item", likely) or likely
+            grouping.append(name)
+    if len(grouping) > 1:  # a word of its text does not name an item
+        grouping = [name for name in grouping if not _are_parts_of_texts(columns[name], texts)]
+    names = named_columns("item", grouping) or grouping
     if not names:
         return ""
-    first = columns[names[0]]
-    is_sure = is_named(names[0], "item") or all(first.is_same_as(columns[x]) for x in names)
-    return names[0] if is_sure else ""
+    likeliest = names[0]
+    group_alike = all(columns[likeliest].is_same_as(columns[name]) for name in names)
+    return likeliest if is_named_as(likeliest, "item") or group_alike else ""
 
 
-def _are_parts_of_texts(values: Distinct, texts: Sequence[str]) -> bool:
-    """Whether more than half of a column's distinct values stand in a text of theirs.
+def _are_parts_of_texts(values: DistinctValues, texts: Sequence[str]) -> bool:
+    """Returns whether more than half of a column's distinct values stand in a text of theirs.
 
     Each value is looked for, as a string, in the text of the first row that has it. Numbers are
     never parts of texts: they count items.
@@ -71,50 +84,79 @@ def _are_parts_of_texts(values: Distinct, texts: Sequence[str]) -> bool:
         values: of the column.
         texts: of the rows, one for each.
     """
-    pairs = [*zip(values.codes.tolist(), texts, strict=True)]
-    first = dict(reversed(pairs))  # of each value, its first text
-    n_inside = sum(values.levels[code] in first[code] for code in first if code >= 0)
-    return not values.is_number and 2 * n_inside > len(values.levels)
+    if values.is_number:
+        return False
+    first_texts: dict[int, str] = {}  # code of a value -> text of the first row that has it
+    for code, text in zip(values.codes.tolist(), texts, strict=True):
+        if code >= 0:
+            first_texts.setdefault(code, text)
+    n_inside = sum(values.levels[code] in text for code, text in first_texts.items())
+    return 2 * n_inside > len(values.levels)
 
 
-def _named_as_items(columns: Mapping[str, Distinct]) -> str:
-    """The column that is named as items, whose values are not texts.
+def _named_as_items(columns: Mapping[str, DistinctValues]) -> str:
+    """Returns the column that is named as items, and whose values are not texts; "" for none.
 
-    Where its `ID` is that of a participant, it is a column that each participant has once.
+    Without one it is a column whose values each participant has once, as the items that a
+    participant reads.
     """
-    people = participants(columns)
-    names = named("item", columns)
-    begin = [name for name in columns if folded(name).startswith("item")]
-    names = [name for name in dict.fromkeys((*names, *begin)) if name not in people]
+    people = participant_columns(columns)
+    names_from_item = [name for name in columns if folded(name).startswith("item")]
+    names = [*dict.fromkeys((*named_columns("item", columns), *names_from_item))]
+    names = [name for name in names if name not in people]
     for name in names:
         values = columns[name]
-        repeats = 1 < len(values.levels) < values.n_filled
-        if repeats and not values.are_texts and not _is_factor(name, columns, names):
+        is_repeated = 1 < len(values.levels) < values.n_filled
+        if is_repeated and not values.are_texts and not _is_factor(name, columns, names):
             return name
-    crossed = crossed_with(people[0], columns) if people else []
-    crossed = [name for name in crossed if _may_name_items(name, columns[name], people[0])]
-    return next(iter((*(x for x in names if x in begin), *crossed)), "")
+    for name in names:
+        if name in names_from_item:
+            return name
+    if people:
+        for name in columns_crossed_with(people[0], columns):
+            if _may_name_items(name, columns[name], people[0]):
+                return name
+    return ""
 
 
-def _is_factor(name: str, columns: Mapping[str, Distinct], names: Sequence[str]) -> bool:
-    """Whether a column has a few labels in many rows, or within another one of items."""
+def _is_factor(name: str, columns: Mapping[str, DistinctValues], names: Sequence[str]) -> bool:
+    """Returns whether a column named as items has conditions: a few labels.
+
+    They differ within another column named as items, or each stands in many rows.
+
+    Args:
+        name: of the column.
+        columns: name -> values, of the whole table.
+        names: all columns that are named as items.
+    """
     values = columns[name]
-    others = (columns[other] for other in names if other != name)
-    if any(map(values.are_labels_within, others)):
-        return True
-    n_rows = 0 if values.is_number else values.n_filled // len(values.levels or [""])
-    return len(values.levels) <= MOST_LABELS and n_rows > FEW_ROWS
+    for other in names:
+        if other != name and values.are_labels_within(columns[other]):
+            return True
+    if values.is_number or not values.levels:
+        return False
+    n_rows_of_level = values.n_filled // len(values.levels)
+    return len(values.levels) <= MOST_LABELS and n_rows_of_level > FEW_ROWS
 
 
-def _may_name_items(name: str, values: Distinct, reader: str) -> bool:
-    """Whether a column that each participant has once has items, and no conditions or texts."""
-    is_id = names_rows(name) or not is_named(reader, "reader")
-    is_long = values.are_texts and values.mean_words >= _LONG
-    is_place = any(is_named(name, role) for role in ("position", "text", "word", "list"))
-    return not (is_long or is_place) and (is_id or len(values.levels) > MOST_LABELS)
+def _may_name_items(name: str, values: DistinctValues, reader: str) -> bool:
+    """Returns whether a column names items rather than conditions, lists, positions or long texts.
+
+    Args:
+        name: of a column whose values each participant has once.
+        values: of this column.
+        reader: the column of participants. If it is named as such, a column with up to six values
+            must itself be named as an `id`, a number or the like; otherwise it has conditions.
+    """
+    if values.are_texts and values.mean_words >= _LONG:
+        return False
+    if any(is_named_as(name, role) for role in ("position", "text", "word", "list")):
+        return False
+    has_many_values = len(values.levels) > MOST_LABELS
+    return has_many_values or names_rows(name) or not is_named_as(reader, "reader")
 
 
-def participants(columns: Mapping[str, Distinct]) -> list[str]:
+def participant_columns(columns: Mapping[str, DistinctValues]) -> list[str]:
     """Returns the columns that name participants: those that are called so, else an `ID`.
 
     An `ID` names participants where each of its values stands once beside each value of another
@@ -124,41 +166,55 @@ def participants(columns: Mapping[str, Distinct]) -> list[str]:
     - a column of the age or the like has one value for each `ID`; or
     - its values are codes as S01.
     """
-    names = named("reader", columns)
-    name = next((x for x in columns if folded(x.removesuffix(DATA_SUFFIX)) == "id"), "")
-    if names or not name or not columns[name].are_groups:
+    names = named_columns("reader", columns)
+    if names:
         return names
-    crossed = crossed_with(name, columns)
+    id_columns = [name for name in columns if folded(name.removesuffix(DATA_SUFFIX)) == "id"]
+    if not id_columns or not columns[id_columns[0]].are_groups:
+        return []
+    name = id_columns[0]
+    crossed = columns_crossed_with(name, columns)
+    if not crossed:
+        return []
     are_items = any(
         columns[other].are_texts
-        or (is_named(other, "item") and len(columns[other].levels) > MOST_LABELS)
+        or (is_named_as(other, "item") and len(columns[other].levels) > MOST_LABELS)
         for other in crossed
     )
     has_person = any(
-        is_named(other, "person") and is_known_from(values.codes, [columns[name].codes])
+        is_named_as(other, "person") and is_determined_by(values.codes, [columns[name].codes])
         for other, values in columns.items()
     )
-    are_codes = all(map(_names_participant, columns[name].levels))
-    return [name] if crossed and (are_items or has_person or are_codes) else []
+    are_codes = all(_names_participant(level) for level in columns[name].levels)
+    return [name] if are_items or has_person or are_codes else []
 
 
 def _names_participant(level: str) -> bool:
-    """Whether a value is a participant's, as S01 or subj_12."""
-    match = _NUMBERED(level)
-    return match is not None and (match[1].casefold() in ("s", "p") or is_named(match[1], "reader"))
+    """Returns whether a value is a code of a participant, such as S01 or subj_12."""
+    match = _NUMBERED(level)  # letters and a number
+    if match is None:
+        return False
+    letters = match[1]
+    return letters.casefold() in ("s", "p") or is_named_as(letters, "reader")
 
 
-def crossed_with(name: str, columns: Mapping[str, Distinct]) -> list[str]:
+def columns_crossed_with(name: str, columns: Mapping[str, DistinctValues]) -> list[str]:
     """Returns the columns whose values each stand at most once beside each value of another column.
 
-    Both columns differ within the values of the other. The one with the most values comes first.
+    Both columns differ within the values of the other, as participants and items do where each
+    participant reads each item once. The column with the most values comes first.
+
+    Args:
+        name: of the other column.
+        columns: name -> values, of the whole table.
     """
-    codes = columns[name].codes
-    found = [
-        other
-        for other, values in columns.items()
-        if other != name and values.are_groups and not is_outcome(other)
-        if n_distinct(combined(codes, values.codes)) == values.n_filled == columns[name].n_filled
-        if values.differs_within(columns[name]) and columns[name].differs_within(values)
-    ]
-    return sorted(found, key=lambda other: -len(columns[other].levels))
+    reference = columns[name]
+    crossed = []
+    for other, values in columns.items():
+        if other == name or not values.are_groups or is_outcome(other):
+            continue
+        n_pairs = n_distinct(combine_codes(reference.codes, values.codes))
+        is_once = n_pairs == values.n_filled == reference.n_filled
+        if is_once and values.differs_within(reference) and reference.differs_within(values):
+            crossed.append(other)
+    return sorted(crossed, key=lambda other: -len(columns[other].levels))

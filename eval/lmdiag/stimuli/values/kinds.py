@@ -1,7 +1,7 @@
 """What the values of a column are: texts, words, labels, numbers, lists or names of files.
 
-The rules are those of docs/specification.md, section 1. A column is its distinct values, which are
-looked at once each, and their numbers (codes) in the rows.
+The rules are those of docs/specification.md, section 1. A column is its distinct values (levels),
+which are looked at once each, and the number (code) of its value in each row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from lmdiag.stimuli.values.codes import combined, n_distinct, n_distinct_by
+from lmdiag.stimuli.values.codes import combine_codes, n_distinct, n_distinct_by
 from lmdiag.stimuli.values.marks import GAP, SINGLE_GAP, is_ended
 from lmdiag.tables.table_files import MISSING, coded_texts
 from lmdiag.text import WITHOUT_SPACES
@@ -62,12 +62,12 @@ _QUESTION_END = re.compile(r"[?？][\"'”’»)]*\Z").search
 
 
 @dataclass(frozen=True)
-class Distinct:
-    """The distinct values of a column.
+class DistinctValues:
+    """The distinct values of a column, and which row has which.
 
     Attributes:
         codes: number of the value of each row, (n rows,); -1 where it is missing.
-        levels: the values as texts, in the order of the rows.
+        levels: the distinct values as texts, in the order of the rows: value 0, value 1, ...
     """
 
     codes: NDArray[np.intp]
@@ -78,14 +78,14 @@ class Distinct:
         """The number of rows of each value, (n values,)."""
         import numpy as np
 
-        counts: NDArray[np.intp] = np.bincount(self.codes + 1, minlength=len(self.levels) + 1)[1:]
+        n_rows = np.bincount(self.codes + 1, minlength=len(self.levels) + 1)
+        counts: NDArray[np.intp] = n_rows[1:]  # without the rows that have no value
         return counts
 
     def by_count(self) -> dict[str, int]:
         """Returns value -> its number of rows, the most frequent one first."""
-        return dict(
-            Counter(dict(zip(self.levels, self.counts.tolist(), strict=True))).most_common()
-        )
+        n_rows = Counter(dict(zip(self.levels, self.counts.tolist(), strict=True)))
+        return dict(n_rows.most_common())
 
     @property
     def n_filled(self) -> int:
@@ -94,7 +94,7 @@ class Distinct:
 
     @property
     def are_groups(self) -> bool:
-        """Whether values have two rows or more each, on average, as names of items have."""
+        """Whether values group the rows, as names of items do: on average two rows or more each."""
         return 1 < len(self.levels) <= self.n_filled / 2
 
     @cached_property
@@ -104,14 +104,16 @@ class Distinct:
 
     @cached_property
     def sample(self) -> Sequence[str]:
-        """Some of the values, or all if they are not many."""
-        return self.levels[:: max(1, len(self.levels) // _SAMPLE_LEVELS)]
+        """Some of the distinct values, evenly spaced; all if there are up to 2,000."""
+        step = max(1, len(self.levels) // _SAMPLE_LEVELS)
+        return self.levels[::step]
 
     @cached_property
     def are_texts(self) -> bool:
-        """Whether half of the values have letters and two words, without blanks four characters.
+        """Whether half of the values or more are texts: two words or more, some with letters.
 
-        A number with its unit, such as `392 ms`, does not count.
+        In scripts without spaces a text has four characters or more. A number with its unit, such
+        as `392 ms`, is not a text.
         """
         texts = [level for level in self.sample if _has_words(level)]
         n_texts = sum(not _AMOUNT(text) for text in texts)
@@ -119,13 +121,14 @@ class Distinct:
 
     @property
     def mean_words(self) -> float:
-        """Words of a value, on average; 0 without any."""
-        return sum(map(n_words, self.sample)) / max(1, len(self.sample))
+        """Number of words of a value, on average; 0 without values."""
+        n = sum(n_words(level) for level in self.sample)
+        return n / max(1, len(self.sample))
 
     @cached_property
     def have_letters(self) -> bool:
         """Whether some value has a letter."""
-        return any(map(_LETTER, self.levels))
+        return any(_LETTER(level) for level in self.levels)
 
     @property
     def are_short(self) -> bool:
@@ -134,151 +137,190 @@ class Distinct:
 
     @cached_property
     def share_ended(self) -> float:
-        """The share of values that end as sentences do."""
-        return sum(map(is_ended, self.sample)) / max(1, len(self.sample))
+        """The share of values that end as sentences do, with a full stop or the like."""
+        n_ended = sum(is_ended(level) for level in self.sample)
+        return n_ended / max(1, len(self.sample))
 
     @property
     def are_fragments(self) -> bool:
-        """Whether nine in ten values do not end as sentences do."""
+        """Whether nine in ten values or more do not end as sentences do."""
         return self.share_ended <= 0.1
 
     @cached_property
     def share_capital(self) -> float | None:
         """The share of values that begin with a capital letter; None in scripts without them."""
-        firsts = [level[:1] for level in self.sample]
-        cased = [x for x in firsts if x.isupper() or x.islower()]
-        return sum(map(str.isupper, cased)) / len(firsts) if cased else None
+        first_characters = [level[:1] for level in self.sample]
+        n_upper = sum(character.isupper() for character in first_characters)
+        n_lower = sum(character.islower() for character in first_characters)
+        if not (n_upper or n_lower):
+            return None
+        return n_upper / len(first_characters)
 
     @property
     def hardly_repeat(self) -> bool:
-        """Whether there are several values, more than half as many as rows."""
+        """Whether there are several distinct values, more than half as many as rows with one."""
         return len(self.levels) > 1 and 2 * len(self.levels) > self.n_filled
 
     @cached_property
     def have_gaps(self) -> bool:
-        """Whether most values have the marker of a missing word, or all have one underscore."""
-        n_gaps = sum(bool(_GAPS(text)) for text in self.levels)
-        return 2 * n_gaps > len(self.levels) or self.are_underscored
+        """Whether most values have the mark of a missing word, as ___, or all one underscore."""
+        n_texts_with_gaps = sum(bool(_GAPS(text)) for text in self.levels)
+        return 2 * n_texts_with_gaps > len(self.levels) or self.are_underscored
 
     @cached_property
     def have_one_gap(self) -> bool:
-        """Whether each value has the marker of a missing word once."""
-        is_once = self.have_gaps and all(len(_GAPS(text)) == 1 for text in self.levels)
-        return is_once or self.are_underscored
+        """Whether each value has the mark of a missing word once."""
+        is_one_each = all(len(_GAPS(text)) == 1 for text in self.levels)
+        return (self.have_gaps and is_one_each) or self.are_underscored
 
     @cached_property
     def are_underscored(self) -> bool:
-        """Whether each of several values has one underscore by itself, which marks a gap."""
-        n_marks = (len(_UNDERSCORES(text)) for text in self.levels)
-        return len(self.levels) > 1 and all(n == 1 for n in n_marks)
+        """Whether there are several values and each has one underscore by itself, for a gap."""
+        is_one_each = all(len(_UNDERSCORES(text)) == 1 for text in self.levels)
+        return len(self.levels) > 1 and is_one_each
 
     @property
     def are_amounts(self) -> bool:
-        """Whether all values are numbers and some not whole, but for names as 1.2 and codes.
+        """Whether all values are numbers from 0 up, of which some are not whole.
 
-        A measure, as a probability, has such values; the code of a contrast is below 0 in a row.
+        A measure, such as a probability, has such values. Numbers of sections (1.1, 1.2) are names,
+        and a column with a number below 0 may be the codes of a contrast (-0.5, 0.5).
         """
-        if not self.is_number or all(map(_PART_NUMBER, self.levels)):
+        if not self.is_number or all(_PART_NUMBER(level) for level in self.levels):
             return False
-        numbers = [*map(float, self.levels)]
-        return min(numbers) >= 0 and not all(map(float.is_integer, numbers))
+        numbers = [float(level) for level in self.levels]
+        return min(numbers) >= 0 and not all(number.is_integer() for number in numbers)
 
     @property
     def are_counted(self) -> bool:
-        """Whether the numbers from 0 or 1 up stand equally often, as those of rows and trials."""
-        n = len(self.levels)
-        is_even = n > 2 and int(self.counts.min()) == int(self.counts.max())
-        return is_even and {*self.levels} in ({*map(str, range(n))}, {*map(str, range(1, n + 1))})
+        """Whether the values count something, such as trials: 0, 1, ... or 1, 2, ...
 
-    def is_same_as(self, other: Distinct) -> bool:
-        """Whether another column groups the rows in the same way."""
-        n_pairs = n_distinct(combined(self.codes, other.codes))
+        There are three numbers or more, each in equally many rows.
+        """
+        n = len(self.levels)
+        if n <= 2 or int(self.counts.min()) != int(self.counts.max()):
+            return False
+        from_zero = {str(number) for number in range(n)}
+        from_one = {str(number) for number in range(1, n + 1)}
+        return {*self.levels} in (from_zero, from_one)
+
+    def is_same_as(self, other: DistinctValues) -> bool:
+        """Whether another column groups the rows in the same way, be it by other names."""
+        n_pairs = n_distinct(combine_codes(self.codes, other.codes))
         return len(self.levels) == len(other.levels) == n_pairs
 
-    def differs_within(self, groups: Distinct) -> bool:
-        """Whether most values of another column have several of these."""
-        n_values = n_distinct_by(groups.codes, self.codes)
-        return bool(2 * (n_values > 1).sum() > (n_values > 0).sum())
+    def differs_within(self, groups: DistinctValues) -> bool:
+        """Whether these values differ within most groups of rows.
 
-    def are_labels_within(self, groups: Distinct) -> bool:
-        """Whether these are labels of which most values of another column have several."""
+        Args:
+            groups: another column; rows with one of its values are a group.
+        """
+        n_values = n_distinct_by(groups.codes, self.codes)
+        n_varying_groups = (n_values > 1).sum()
+        n_filled_groups = (n_values > 0).sum()
+        return bool(2 * n_varying_groups > n_filled_groups)
+
+    def are_labels_within(self, groups: DistinctValues) -> bool:
+        """Whether these are labels that differ within most groups, of which there are more.
+
+        Args:
+            groups: another column, such as the items.
+        """
         is_fewer = len(self.levels) < len(groups.levels)
         return is_fewer and self.kind(groups.codes) == "label" and self.differs_within(groups)
 
     def kind(self, items: NDArray[np.intp] | None = None) -> ValueKind:
-        """Returns what the values are.
+        """Returns what the values are: the first kind of `ValueKind` that half of them or all have.
 
         Args:
-            items: number of the item of each row, (n rows,), where a column names items: a few
-                values are labels if they repeat across items, and else if they are short.
+            items: number of the item of each row, (n rows,); None if no column names items. It
+                decides whether a few values are labels, see `_are_labels`.
         """
         if not self.levels:
             return "empty"
         if self.is_number:
             return "number"
-        n = len(self.sample)
-        if sum(bool(_FILE(level.strip())) for level in self.sample) * 2 >= n:
+        values = [level.strip() for level in self.sample]
+        n_files = sum(bool(_FILE(value)) for value in values)
+        if 2 * n_files >= len(values):
             return "file"
         if self._are_labels(items):
             return "label"
-        if sum(bool(_LIST(level.strip())) for level in self.sample) * 2 >= len(self.sample):
+        n_lists = sum(bool(_LIST(value)) for value in values)
+        if 2 * n_lists >= len(values):
             return "list"
         if not self.are_texts:
             return "word"
-        questions = sum(bool(_QUESTION_END(level.strip())) for level in self.sample)
-        return "question" if 2 * questions > n else "text"
+        n_questions = sum(bool(_QUESTION_END(value)) for value in values)
+        return "question" if 2 * n_questions > len(values) else "text"
 
     def _are_labels(self, items: NDArray[np.intp] | None) -> bool:
-        """Whether there are two to six values, in more than twelve rows, which repeat."""
+        """Whether there are two to six values, in more than twelve rows, which repeat.
+
+        With several items, most values stand in several of them; otherwise the values are short.
+
+        Args:
+            items: number of the item of each row; None if no column names items.
+        """
         n = len(self.levels)
-        if not (2 <= n <= MOST_LABELS and self.n_filled > FEW_ROWS and self.n_filled >= 2 * n):
+        is_repeated = self.n_filled > FEW_ROWS and self.n_filled >= 2 * n
+        if not (2 <= n <= MOST_LABELS and is_repeated):
             return False
-        if items is None or items.max() < 1:
+        if items is None or items.max() < 1:  # one item at most
             return self.mean_words < _LONG
-        return bool(2 * (n_distinct_by(self.codes, items) > 1).sum() > n)
+        n_items_of_value = n_distinct_by(self.codes, items)
+        return bool(2 * (n_items_of_value > 1).sum() > n)
 
 
-def values_of(column: Sequence[Any] | Series) -> Distinct:
-    """Returns the distinct values of a column as texts, without what is missing."""
+def values_of(column: Sequence[Any] | Series) -> DistinctValues:
+    """Returns the distinct values of a column as texts, without missing values.
+
+    A column of lists or dicts is returned as one without values.
+    """
     import numpy as np
     from pandas import Series
 
     series = column if isinstance(column, Series) else Series(column, dtype=object)
     if any(isinstance(value, list | tuple | dict) for value in series.head(50)):
-        return Distinct(np.full(len(series), -1), [])
+        return DistinctValues(np.full(len(series), -1), [])
     return distinct_values(*coded_texts(series))
 
 
-def distinct_values(codes: NDArray[np.intp], texts: Sequence[str]) -> Distinct:
-    """Returns the distinct values of a column, of which some texts are the same or missing.
+def distinct_values(codes: NDArray[np.intp], texts: Sequence[str]) -> DistinctValues:
+    """Returns the distinct values of a column whose texts may repeat or stand for missing values.
+
+    For example, codes [0, 1, 2] of the texts ["a", "", "a"] become codes [0, -1, 0] of ["a"].
 
     Args:
         codes: number of the text of each row, (n rows,); -1 where it is missing.
-        texts: in the order of the rows.
+        texts: text 0, text 1, ...
     """
     import numpy as np
 
-    unique = dict.fromkeys(texts)
-    for text in MISSING:
-        unique.pop(text, None)
-    levels = [*unique]
+    levels = [text for text in dict.fromkeys(texts) if text not in MISSING]
     if len(levels) < len(texts):
-        numbers = {level: number for number, level in enumerate(levels)}
-        new = [numbers.get(text, -1) for text in texts]
-        codes = np.array([*new, -1], dtype=np.intp)[codes]
-    return Distinct(codes, levels)
+        code_of_level = {level: code for code, level in enumerate(levels)}
+        new_codes = [code_of_level.get(text, -1) for text in texts]
+        # the last entry is for code -1
+        codes = np.array([*new_codes, -1], dtype=np.intp)[codes]
+    return DistinctValues(codes, levels)
 
 
 def _has_words(text: str) -> bool:
-    """Whether a text has letters and two words or more, names as filler_1 not counted."""
+    """Whether a text has letters and two words or more; names as filler_1 do not count."""
     if "_" in text:
         text = " ".join(word for word in text.split() if not _JOINED_PARTS(word))
     return n_words(text) >= 2 and bool(_LETTER(text))
 
 
 def n_words(text: str) -> int:
-    """Returns the number of words; two characters less than there are, without blanks."""
-    return max(len(text.split()), len(_JOINED(text)) - 2)
+    """Returns the number of words of a text.
+
+    In scripts without spaces it is the number of characters less 2, so that a text of four
+    characters counts as two words.
+    """
+    n_characters = len(_JOINED(text))  # of scripts without spaces
+    return max(len(text.split()), n_characters - 2)
 
 
 def is_numeral(text: str) -> bool:
@@ -287,31 +329,44 @@ def is_numeral(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return "_" not in text
+    return "_" not in text  # Python reads 1_000 as a number, a user means a name
 
 
 # ---- rows that belong together -------------------------------------------------------------------
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Returns the words of a text, in lower case; its characters in scripts without blanks."""
-    return frozenset((*_WORDS(text.lower()), *_JOINED(text)))
+    """Returns the words of a text, in lower case; its characters in scripts without spaces."""
+    words = _WORDS(text.lower())
+    characters = _JOINED(text)  # of scripts without spaces
+    return frozenset((*words, *characters))
 
 
 def overlap(first: frozenset[str], second: frozenset[str]) -> float:
-    """Returns the share of the words of the shorter text that the other one has, too."""
-    fewest = min(len(first), len(second))
-    return len(first & second) / fewest if fewest else 0.0
+    """Returns the share of the words of the shorter text that the other one has, too.
+
+    Args:
+        first: the words of one text.
+        second: the words of the other.
+
+    >>> overlap(frozenset(["the", "cat"]), frozenset(["the", "dog", "barks"]))
+    0.5
+    """
+    n_words_of_shorter = min(len(first), len(second))
+    return len(first & second) / n_words_of_shorter if n_words_of_shorter else 0.0
 
 
-def shared_words(texts: Sequence[str], codes: NDArray[np.intp]) -> tuple[float, float]:
-    """Returns the overlap of texts in rows of one value, and of texts in rows of two values.
+def median_overlaps(texts: Sequence[str], codes: NDArray[np.intp]) -> tuple[float, float]:
+    """Returns how many words texts share within a group of rows, and across groups.
 
-    Both are medians, over a sample; NaN where there are too few rows.
+    A group is the rows with one value of a column, for example those of an item: texts of an item
+    share more words than texts of two items. Both numbers are medians of `overlap_of_rarer_words`
+    over a sample of pairs: the first text of a group with each other text of the group, and the
+    first texts of neighbouring groups. NaN where fewer than two groups have several rows.
 
     Args:
         texts: of the rows.
-        codes: number of the value of each row, (n rows,); -1 where it is missing.
+        codes: number of the group of each row, (n rows,); -1 where it is missing.
     """
     import numpy as np
 
@@ -319,35 +374,51 @@ def shared_words(texts: Sequence[str], codes: NDArray[np.intp]) -> tuple[float, 
     order = order[codes[order] >= 0]
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     groups = np.split(order, starts[1:])
-    groups = [rows for rows in groups[:: max(1, len(groups) // _SAMPLE)] if len(rows) > 1]
+    step = max(1, len(groups) // _SAMPLE)
+    groups = [rows for rows in groups[::step] if len(rows) > 1]
     if len(groups) < 2:
         return math.nan, math.nan
-    words = [[words_of(texts[row]) for row in rows[:_SAMPLE]] for rows in groups]
-    frequent = frequent_words(words)
-    within = [own_overlap(first, other, frequent) for first, *others in words for other in others]
-    across = [own_overlap(a[0], b[0], frequent) for a, b in itertools.pairwise(words)]
+    words_of_groups = [[words_of(texts[row]) for row in rows[:_SAMPLE]] for rows in groups]
+    frequent = frequent_words(words_of_groups)
+    within = []
+    for first_words, *further_words in words_of_groups:
+        within += [overlap_of_rarer_words(first_words, words, frequent) for words in further_words]
+    first_texts = [words[0] for words in words_of_groups]
+    across = [overlap_of_rarer_words(a, b, frequent) for a, b in itertools.pairwise(first_texts)]
     return float(np.median(within)), float(np.median(across))
 
 
 def frequent_words(groups: Sequence[Sequence[frozenset[str]]]) -> frozenset[str]:
-    """Returns the words in texts of more than half of the groups, of which there are three or more.
+    """Returns the words that more than half of the groups of texts have; none of fewer than three.
 
-    They are articles and the like, and say nothing of a group.
+    They are articles and the like, and do not tell groups apart.
+
+    Args:
+        groups: the words of each text in each group, such as an item.
     """
-    n_groups: Counter[str] = Counter()
+    if len(groups) < 3:
+        return frozenset()
+    n_groups_with: Counter[str] = Counter()
     for texts in groups:
-        n_groups.update(frozenset().union(*texts))
-    is_enough = len(groups) > 2
-    return frozenset(word for word, n in n_groups.items() if is_enough and 2 * n > len(groups))
+        n_groups_with.update(frozenset().union(*texts))
+    return frozenset(word for word, n in n_groups_with.items() if 2 * n > len(groups))
 
 
-def own_overlap(
+def overlap_of_rarer_words(
     first: frozenset[str], second: frozenset[str], frequent: frozenset[str], least: int = 1
 ) -> float:
-    """Returns the overlap of two texts without frequent words.
+    """Returns the `overlap` of the words of two texts without frequent words.
 
-    With them, where one text has fewer than `least` others.
+    Frequent words count, too, if a text has fewer than `least` other words.
+
+    Args:
+        first: the words of one text.
+        second: the words of the other.
+        frequent: words that most groups of texts have, see `frequent_words`.
+        least: number of other words that both texts must have.
     """
-    if min(len(first - frequent), len(second - frequent)) < least:
+    rarer_first = first - frequent
+    rarer_second = second - frequent
+    if min(len(rarer_first), len(rarer_second)) < least:
         return overlap(first, second)
-    return overlap(first - frequent, second - frequent)
+    return overlap(rarer_first, rarer_second)

@@ -7,18 +7,18 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmdiag.stimuli.values.codes import is_known_from
-from lmdiag.stimuli.values.items import item_column, participants
+from lmdiag.stimuli.values.codes import is_determined_by
+from lmdiag.stimuli.values.items import item_column, participant_columns
 from lmdiag.stimuli.values.kinds import (
     FEW_ROWS,
     MOST_LABELS,
     RELATED,
     ValueKind,
-    shared_words,
+    median_overlaps,
     values_of,
 )
 from lmdiag.stimuli.values.marks import is_ended
-from lmdiag.stimuli.values.names import named
+from lmdiag.stimuli.values.names import named_columns
 from lmdiag.types import Options, typed_words
 
 _LONG = 5  # words of a text that does not name an item
@@ -29,81 +29,113 @@ class TableLayout:
 
     Args:
         columns: name -> values, one per row.
+
+    Attributes:
+        values: column -> its distinct values.
+        n_rows: number of rows.
+        participants: the columns that name participants.
+        item: the column that names the items; "" for none.
+        kinds: column -> what its values are, e.g. "text" or "number".
+        reader_attributes: columns with one value for each participant, such as an age.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        self.values = {name: values_of(x) for name, x in columns.items() if name}
+        self.values = {name: values_of(column) for name, column in columns.items() if name}
         self.n_rows = max(map(len, columns.values()), default=0)
-        self.participants = participants(self.values)
+        self.participants = participant_columns(self.values)
         self.item = item_column(self.values)
         items = self.values[self.item].codes if self.item else None
         self.kinds = {name: values.kind(items) for name, values in self.values.items()}
-        self.of_readers = self._found_of_readers()
+        self.reader_attributes = self._reader_attributes()
 
-    def _found_of_readers(self) -> set[str]:
-        """The columns that are about readers: each has one value in all rows of a reader."""
-        readers = [self.values[name] for name in self.participants]
-        readers = [x for x in readers if 2 * len(x.levels) <= x.n_filled]
-        if not readers:
-            return set()
-        codes = [readers[0].codes]
-        return {name for name, x in self.values.items() if is_known_from(x.codes, codes)}
+    def _reader_attributes(self) -> set[str]:
+        """Returns the columns with one value in all rows of a reader, that of readers included.
+
+        Without a column of readers that have two rows or more on average, there are none.
+        """
+        for name in self.participants:
+            readers = self.values[name]
+            if 2 * len(readers.levels) <= readers.n_filled:
+                return {
+                    other
+                    for other, values in self.values.items()
+                    if is_determined_by(values.codes, [readers.codes])
+                }
+        return set()
 
     def of_kind(self, *kinds: ValueKind) -> list[str]:
-        """Returns the columns of some kinds that have values in most rows, but those of readers."""
+        """Returns the columns of some kinds that have values in most rows, in their order.
+
+        `reader_attributes` are left out.
+        """
         return [
             name
             for name, kind in self.kinds.items()
             if kind in kinds
             and 2 * self.values[name].n_filled > self.n_rows
-            and name not in self.of_readers
+            and name not in self.reader_attributes
         ]
 
     def texts(self, name: str, n: int | None = None) -> list[str]:
-        """Returns the text of each row, or of the first ones; "" where it is missing."""
+        """Returns the value of a column in each row, or in the first `n` rows; "" for none."""
         values = self.values[name]
         return [values.levels[code] if code >= 0 else "" for code in values.codes[:n].tolist()]
 
     def are_pieces(self, name: str) -> bool:
-        """Returns whether rows have the parts of sentences, of which only the last ends them.
+        """Returns whether the texts of a column are parts of sentences, with a part in each row.
 
-        Several rows are of one item, or numbered as regions are, and have no words in common, as
-        the sentences of conditions have. In scripts with capitals most begin with a small letter.
+        Some parts, but not more than half, end as sentences do, and, in scripts with capitals, not
+        more than half begin with one. The rows of an item have few words in common, unlike
+        the sentences of its conditions; without items, a column numbers the parts.
         """
         values = self.values[name]
         texts = self.texts(name)
-        n_ended = sum(map(is_ended, filter(None, texts)))
-        is_capital = values.share_capital is not None and values.share_capital > 0.5
-        if is_capital or not 0 < 2 * n_ended <= values.n_filled:
+        n_ended = sum(is_ended(text) for text in texts if text)
+        if not 0 < 2 * n_ended <= values.n_filled:
+            return False
+        if values.share_capital is not None and values.share_capital > 0.5:
             return False
         if not (self.item and self.values[self.item].are_groups):
-            return bool(named("position", self.of_kind("number")))
-        within, across = shared_words(texts, self.values[self.item].codes)
-        return not (within >= RELATED and within > across)
+            return bool(named_columns("position", self.of_kind("number")))
+        within, across = median_overlaps(texts, self.values[self.item].codes)
+        are_related = within >= RELATED and within > across
+        return not are_related
 
     def name_items(self, name: str) -> bool:
-        """Returns whether short texts name the items: each item has one, in several rows."""
+        """Returns whether the values of a column name the items, as "banker" for item 7.
+
+        They are short texts, each in several rows, and each is the only one of its item.
+        """
         values = self.values[name]
         if not self.item or values.mean_words >= _LONG or not values.are_groups:
             return False
         items = self.values[self.item].codes
-        return is_known_from(values.codes, [items]) and is_known_from(items, [values.codes])
+        is_one_per_item = is_determined_by(values.codes, [items])
+        return is_one_per_item and is_determined_by(items, [values.codes])
 
     def numbered_words(self) -> list[list[str]]:
-        """Returns three or more columns of texts whose names differ in their numbers alone.
+        """Returns groups of three or more columns of texts with names such as word1, word2, word3.
 
-        Columns of labels that repeat in all of them do not count.
+        The names of a group differ in their numbers alone. A group of nothing but columns of
+        answers, which repeat in many rows, does not count.
         """
-        stems: dict[str, list[str]] = {}
+        columns_by_stem: dict[str, list[str]] = {}
         for name, values in self.values.items():
             is_text = self.kinds[name] in ("word", "text", "label") and values.have_letters
             if re.search(r"\d", name) and is_text:
-                stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
-        families = [names for names in stems.values() if len(names) > 2]
-        return [names for names in families if not all(map(self.are_answers, names))]
+                stem = re.sub(r"\d+", "", name)
+                columns_by_stem.setdefault(stem, []).append(name)
+        return [
+            names
+            for names in columns_by_stem.values()
+            if len(names) > 2 and not all(self.are_answers(name) for name in names)
+        ]
 
     def are_answers(self, name: str) -> bool:
-        """Returns whether a few values repeat in many rows, as answers to a question."""
+        """Returns whether a few values repeat in many rows, as answers to a question.
+
+        They are labels, or up to 12 values in more than 12 rows, each in four rows on average.
+        """
         values = self.values[name]
         n = len(values.levels)
         is_repeated = values.n_filled > FEW_ROWS and 4 * n <= values.n_filled
@@ -111,13 +143,21 @@ class TableLayout:
 
 
 def named_options(columns: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns known name -> column as NAME=COLUMN, without columns of the known name."""
+    """Returns what `--columns` takes: NAME=COLUMN for each column that is not called NAME.
+
+    >>> named_options({"context": "stem", "target": "target"})
+    ('context=stem',)
+    """
     return tuple(f"{name}={column}" for name, column in columns.items() if name != column)
 
 
 def as_typed(options: Options) -> str:
-    """Returns options as they are typed, those that make rows first."""
-    fields = ("columns", "wide", "split", "critical")
+    """Returns options as they are typed in a command, e.g. "--columns context=stem --gap XX".
+
+    Those that decide which rows there are come first, the others in the order of the fields.
+    """
+    first_fields = ("columns", "wide", "split", "critical")
     given = options.stored()
-    values = {name: given[name] for name in (*fields, *given) if name in given}
-    return shlex.join(typed_words(values))
+    fields = [name for name in first_fields if name in given]
+    fields += [name for name in given if name not in first_fields]
+    return shlex.join(typed_words({name: given[name] for name in fields}))

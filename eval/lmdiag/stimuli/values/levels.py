@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lmdiag.stimuli.values.codes import Codes
-from lmdiag.stimuli.values.kinds import Distinct, distinct_values, values_of
-from lmdiag.stimuli.values.misspelt import near_levels, spelled_alike
+from lmdiag.stimuli.values.kinds import DistinctValues, distinct_values, values_of
+from lmdiag.stimuli.values.misspelt import lookalike_levels, spelled_alike
 from lmdiag.stimuli.values.names import TEXT_COLUMNS
 from lmdiag.tables.table_files import coded_texts
 from lmdiag.types import BadInput
@@ -19,99 +19,135 @@ if TYPE_CHECKING:
 
 
 def joined_texts(table: DataFrame, mark: str = " ") -> Series:
-    """Returns the texts of the columns of each row, joined by a mark; "" where one is missing."""
+    """Returns the texts of all columns of each row, joined by a mark; "" for a missing text."""
     from pandas import Series
 
-    columns = [
-        [*map(str, table[name].astype(object).where(table[name].notna(), ""))] for name in table
-    ]
-    texts = columns[0]
-    if len(columns) > 1:
+    columns = []
+    for name in table:
+        values = table[name].astype(object).where(table[name].notna(), "")
+        columns.append([str(value) for value in values])
+    if len(columns) == 1:
+        texts = columns[0]
+    else:
         texts = [mark.join(parts) for parts in zip(*columns, strict=True)]
     return Series(texts, table.index, dtype=object)
 
 
 def joined_names(names: DataFrame, mark: str) -> Series:
-    """Returns the joined names of each row; the mark is longer where two would have one name."""
+    """Returns the names in the columns of each row as one name, joined by a mark.
+
+    Different rows get different names: the mark is doubled until they do, as "a b" and "c" would be
+    the same as "a" and "b c" if they were joined by one blank.
+    """
     n_names = len(names.fillna("").drop_duplicates())
-    while (joined := joined_texts(names, mark)).nunique() < n_names:
+    joined = joined_texts(names, mark)
+    while joined.nunique() < n_names:
         mark += mark
+        joined = joined_texts(names, mark)
     return joined
 
 
 def level_texts(column: Series) -> Series:
-    """Returns values as texts, see `written_text`; what is missing is NaN."""
+    """Returns the values of a column as texts; NaN where they are missing or empty.
+
+    Whole numbers have no ".0", see `lmdiag.tables.table_files.written_text`.
+    """
     from pandas import Series
 
     codes, texts = coded_texts(column)
     levels = [text or math.nan for text in texts]
-    return Series([*levels, math.nan], dtype=object).take(codes).set_axis(column.index)
-
-
-def _level_values(column: Series) -> Distinct:
-    """The distinct levels of a column, without what is missing."""
-    return distinct_values(*coded_texts(column))
+    levels.append(math.nan)  # the last one, which code -1 takes
+    return Series(levels, dtype=object).take(codes).set_axis(column.index)
 
 
 # ---- tables --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class ItemLevels:
-    """The columns of a table of items, as the numbers of their levels.
+class CodedTable:
+    """The columns of a table of items, each as its levels and the number of the level of each row.
 
     Attributes:
-        items: the names of the items.
-        columns: name -> its levels, of all columns that may be conditions; those that look like
-            another level are that one here.
+        items: the names of the items, and the item of each row.
+        columns: name -> its levels, of all columns that may be conditions. A level that looks the
+            same as a more frequent one, such as "Match" and "match", is replaced by that one.
         texts: the text of each row that a model reads, (n rows,); None in a table without texts.
         text_codes: the number of this text, (n rows,).
-        misspelt: columns of which some levels look like others, item included, as they are written.
+        misspelt_columns: column -> its levels as they are written, where some look the same as
+            others; it may have the column `item`, too.
     """
 
-    items: Distinct
-    columns: Mapping[str, Distinct]
+    items: DistinctValues
+    columns: Mapping[str, DistinctValues]
     texts: Series | None = None
     text_codes: Codes | None = None
-    misspelt: Mapping[str, Distinct] = field(default_factory=dict)
+    misspelt_columns: Mapping[str, DistinctValues] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, table: DataFrame, names: Iterable[str], texts: Mapping[str, Distinct]
-    ) -> ItemLevels:
-        """Returns the levels of some columns of a table, and the texts of others."""
+        cls, table: DataFrame, names: Iterable[str], texts: Mapping[str, DistinctValues]
+    ) -> CodedTable:
+        """Returns the coded columns of a table.
+
+        Args:
+            table: with a column `item`.
+            names: of the columns that may be conditions.
+            texts: column -> its values, of the columns of the text that a model reads.
+        """
         items = values_of(table["item"])
-        written = {name: _level_values(table[name]) for name in names}
-        near = {name: near_levels(name, x) for name, x in {**written, "item": items}.items()}
-        columns = {name: spelled_alike(values, near[name]) for name, values in written.items()}
-        misspelt = {x: v for x, v in {**written, "item": items}.items() if near[x]}
-        rows = cls(items, columns, misspelt=misspelt)
+        written = {name: distinct_values(*coded_texts(table[name])) for name in names}
+        columns = {}
+        misspelt = {}
+        for name, values in written.items():
+            lookalikes = lookalike_levels(name, values)
+            columns[name] = spelled_alike(values, lookalikes)
+            if lookalikes:
+                misspelt[name] = values
+        if lookalike_levels("item", items):
+            misspelt["item"] = items
+        coded = cls(items, columns, misspelt_columns=misspelt)
         if not texts:
-            return rows
+            return coded
         joined = joined_texts(table[[*texts]])
-        first, *further = texts.values()
-        codes = values_of(joined).codes if further else first.codes
-        return replace(rows, texts=joined, text_codes=codes)
+        if len(texts) == 1:
+            (values,) = texts.values()
+            codes = values.codes
+        else:
+            codes = values_of(joined).codes
+        return replace(coded, texts=joined, text_codes=codes)
 
 
-def model_texts(table: DataFrame) -> dict[str, Distinct]:
-    """Returns the columns of the texts that a model reads; {} for a table without texts."""
+def model_texts(table: DataFrame) -> dict[str, DistinctValues]:
+    """Returns column -> its values, of the columns of the texts that a model reads.
+
+    Numbers, labels and names of files are not texts, but targets may repeat as labels do. {} for a
+    table without a context or a sentence, such as one of responses.
+    """
     columns = {name: values_of(table[name]) for name in TEXT_COLUMNS if name in table}
     kinds = {name: values.kind() for name, values in columns.items()}
     names = [name for name, kind in kinds.items() if kind not in ("number", "label", "file")]
-    names += ["target"] if kinds.get("target") == "label" else []
-    has_texts = not {"context", "sentence"}.isdisjoint(names)
-    return {name: columns[name] for name in names} if has_texts else {}
+    if kinds.get("target") == "label":
+        names.append("target")
+    if "context" not in names and "sentence" not in names:
+        return {}
+    return {name: columns[name] for name in names}
 
 
 def in_given_order(name: str, levels: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
-    """Returns the levels of a column in the order that a user gave, if any.
+    """Returns the levels of a column in the order that a user gave; as they are without an order.
 
     `BadInput` if the order does not name each level once.
+
+    Args:
+        name: of the column.
+        levels: of the column.
+        given: the levels in the user's order; () if there is none.
     """
-    if given and sorted(given) != sorted(levels):
+    if not given:
+        return tuple(levels)
+    if sorted(given) != sorted(levels):
         raise BadInput(
             f"the order {','.join(given)} does not name each level of {name} once: "
             f"{', '.join(levels)}"
         )
-    return (*(given or levels),)
+    return tuple(given)

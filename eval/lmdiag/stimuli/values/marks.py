@@ -36,9 +36,13 @@ def is_ended(text: str) -> bool:
     >>> is_ended("He ran. "), is_ended("He ran ..."), is_ended("He ran"), is_ended("the boys'")
     (True, False, False, False)
     """
-    end = text.rstrip()
-    is_possessive = end[-1:] in ("'", "’") and end[-2:-1].isalpha() and not _QUOTES(end[:-1])
-    return end[-1:] in SENTENCE_ENDS and not (ends_open(end) or is_possessive)
+    text = text.rstrip()
+    if text[-1:] not in SENTENCE_ENDS or ends_open(text):
+        return False
+    # an apostrophe behind a letter closes a quotation only if one was opened before it
+    ends_in_apostrophe = text[-1:] in ("'", "’") and text[-2:-1].isalpha()
+    is_possessive = ends_in_apostrophe and not _QUOTES(text[:-1])
+    return not is_possessive
 
 
 def has_end_mark(word: str) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from lmdiag.diagnostics.base import MOST_LEVELS
-from lmdiag.stimuli.values.kinds import Distinct, distinct_values
+from lmdiag.stimuli.values.kinds import DistinctValues, distinct_values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,44 +19,68 @@ FAR_FEWER = 0.25
 """A level that may be misspelt has less than this share of the rows of another one."""
 
 
-def rare_levels(values: Distinct) -> NDArray[np.bool_]:
-    """Returns which levels have few rows, and far fewer than another one, (n levels,)."""
+def rare_levels(values: DistinctValues) -> NDArray[np.bool_]:
+    """Returns whether each level has few rows, and far fewer than another one, (n levels,)."""
     counts = values.counts
-    is_rare: NDArray[np.bool_] = (counts <= _RARE) & (counts < FAR_FEWER * counts.max(initial=0))
+    most = counts.max(initial=0)
+    is_rare: NDArray[np.bool_] = (counts <= _RARE) & (counts < FAR_FEWER * most)
     return is_rare
 
 
-def near_levels(name: str, values: Distinct) -> dict[str, str]:
-    """Returns level -> the more frequent level that looks the same, of a column of a few levels.
+def lookalike_levels(name: str, values: DistinctValues) -> dict[str, str]:
+    """Returns level -> the more frequent level that looks the same; {} if there are none.
 
-    They differ in Unicode normalization alone, or, but for items, in letter case.
+    They differ in Unicode normalization alone or, except for names of items, in letter case alone.
+    A column with too many levels for a break-down is not examined, unless it names the items.
+
+    Args:
+        name: of the column.
+        values: of the column.
     """
     is_item = name == "item"
-    if not (is_item or len(values.levels) <= 2 * MOST_LEVELS):
+    if not is_item and len(values.levels) > 2 * MOST_LEVELS:
         return {}
-    plain = {level: normalize("NFC", level) for level in values.levels}
+    appearance = {level: normalize("NFC", level) for level in values.levels}
     if not is_item:
-        plain = {level: text.casefold() for level, text in plain.items()}
-    if len({*plain.values()}) == len(plain):
+        appearance = {level: text.casefold() for level, text in appearance.items()}
+    if len({*appearance.values()}) == len(appearance):
         return {}
-    spellings: dict[str, str] = {}  # the most frequent one of each level
+    usual_spelling: dict[str, str] = {}  # appearance -> its most frequent level
     for level in values.by_count():
-        spellings.setdefault(plain[level], level)
-    near = {level: spellings[x] for level, x in plain.items() if spellings[x] != level}
-    return near if is_item or len(spellings) <= MOST_LEVELS else {}
+        usual_spelling.setdefault(appearance[level], level)
+    if not is_item and len(usual_spelling) > MOST_LEVELS:
+        return {}
+    return {
+        level: usual_spelling[text]
+        for level, text in appearance.items()
+        if usual_spelling[text] != level
+    }
 
 
-def spelled_alike(values: Distinct, near: Mapping[str, str]) -> Distinct:
-    """Returns a column with the more frequent level in place of each of `near_levels`."""
-    if not near:
+def spelled_alike(values: DistinctValues, lookalikes: Mapping[str, str]) -> DistinctValues:
+    """Returns a column in which levels are replaced by the ones that look the same.
+
+    Args:
+        values: of the column.
+        lookalikes: level -> the level that replaces it, see `lookalike_levels`.
+    """
+    if not lookalikes:
         return values
-    return distinct_values(values.codes, [near.get(level, level) for level in values.levels])
+    levels = [lookalikes.get(level, level) for level in values.levels]
+    return distinct_values(values.codes, levels)
 
 
-def near_level_problems(name: str, values: Distinct) -> Iterator[tuple[int, str]]:
-    """Yields the first row of each of `near_levels`, and what is wrong with it."""
+def lookalike_problems(name: str, values: DistinctValues) -> Iterator[tuple[int, str]]:
+    """Yields (row, problem) for each level that looks the same as a more frequent one.
+
+    The row is the first one with the level, counted from 0; the problem is a message.
+
+    Args:
+        name: of the column.
+        values: of the column.
+    """
     counts = values.by_count()
-    for level, spelling in near_levels(name, values).items():
+    for level, spelling in lookalike_levels(name, values).items():
         is_normalized = normalize("NFC", level) == normalize("NFC", spelling)
         how = "Unicode normalization" if is_normalized else "letter case"
         n = counts[level]

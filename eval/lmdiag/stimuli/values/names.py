@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import product
 
 from lmdiag.text import DATA_SUFFIX, folded
 
@@ -167,39 +168,55 @@ TEXT_COLUMNS = ("context", "target", "right_context", "sentence")
 """Columns of the text that a model reads."""
 
 
-def is_named(name: str, role: str) -> bool:
-    """Returns whether a column has a known name of something in `NAMES`."""
+def is_named_as(name: str, role: str) -> bool:
+    """Returns whether the name of a column is a known name of a role, see `NAMES`.
+
+    >>> is_named_as("Subject", "reader"), is_named_as("list_2", "list"), is_named_as("rt", "item")
+    (True, True, False)
+    """
     plain = folded(name.removesuffix(DATA_SUFFIX))
     return plain in NAMES[role] or (role == "list" and bool(_LIST(plain)))
 
 
 def are_lists(name: str, levels: Iterable[str]) -> bool:
-    """Returns whether a column has lists, by its name or, as factors may have it, its levels, too.
+    """Returns whether a column has the lists of a Latin square, by its name and its levels.
+
+    A name such as `form` may also be that of a condition: its levels must then differ in a number
+    or a letter at their end alone. For other names of lists, the levels do not matter.
 
     >>> are_lists("version", ["long", "short"]), are_lists("form", ["long", "short"])
     (True, False)
     >>> are_lists("form", ["A", "B"]), are_lists("block", ["block1", "block2"])
     (True, True)
     """
-    if not is_named(name, "list"):
+    if not is_named_as(name, "list"):
         return False
-    stems = {_NUMBERED.sub("", level.strip().casefold()) for level in levels}
-    return bool(_LIST(folded(name.removesuffix(DATA_SUFFIX)))) or len(stems) == 1
+    is_surely_list = bool(_LIST(folded(name.removesuffix(DATA_SUFFIX))))
+    levels_without_number = {_NUMBERED.sub("", level.strip().casefold()) for level in levels}
+    return is_surely_list or len(levels_without_number) == 1
 
 
 def names_sentences(name: str) -> bool:
-    """Returns whether a part of the name of a column is one of whole sentences."""
+    """Returns whether the name of a column has a word for whole sentences in it.
+
+    >>> names_sentences("TestSentence"), names_sentences("verb")
+    (True, False)
+    """
     return bool(_SENTENCE(folded(name)))
 
 
 def names_critical(name: str, *, is_position: bool) -> bool:
-    """Returns whether a part of the name of a column is one of critical words or positions."""
+    """Returns whether the name of a column has a word for critical words, or positions, in it.
+
+    >>> names_critical("CritWord", is_position=False), names_critical("verb", is_position=True)
+    (True, False)
+    """
     search = _CRITICAL_POSITION if is_position else _CRITICAL
     return bool(search(folded(name)))
 
 
 def names_from_zero(name: str) -> bool:
-    """Returns whether the name of a column says that its positions count from 0."""
+    """Returns whether the name of a column, as `verb_0idx`, says that positions count from 0."""
     return bool(_FROM_ZERO(name.casefold()))
 
 
@@ -209,11 +226,13 @@ def is_outcome(name: str) -> bool:
     >>> is_outcome("RT (ms)"), is_outcome("log_rt"), is_outcome("items")
     (True, True, False)
     """
-    plain = _UNIT.sub("", folded(name))
-    names = {folded(name), plain}
-    return is_named(name, "outcome") or not names.isdisjoint(
-        (*READING_MEASURES, *(NAMES["outcome"] if plain != folded(name) else ()))
-    )
+    if is_named_as(name, "outcome"):
+        return True
+    plain = folded(name)
+    without_unit = _UNIT.sub("", plain)
+    if plain in READING_MEASURES or without_unit in READING_MEASURES:
+        return True
+    return without_unit != plain and without_unit in NAMES["outcome"]
 
 
 def is_time(name: str) -> bool:
@@ -226,57 +245,79 @@ def is_time(name: str) -> bool:
 
 
 def is_filler(level: str) -> bool:
-    """Returns whether a level has the name of fillers or practice items: a filled gap has not."""
+    """Returns whether a level has the name of fillers or practice items.
+
+    >>> is_filler("Filler 2"), is_filler("practice"), is_filler("filled gap")
+    (True, True, False)
+    """
     return bool(_FILLER(level))
 
 
 def names_measures(levels: Collection[str]) -> bool:
-    """Returns whether most levels of a column are names of measures of reading."""
-    known = sum(folded(level) in READING_MEASURES for level in levels)
-    return known >= 2 and 2 * known >= len(levels)
+    """Returns whether half of the levels of a column or more, at least two, name reading measures.
+
+    >>> names_measures(["FFD", "gaze", "go-past"]), names_measures(["FFD", "short", "long"])
+    (True, False)
+    """
+    n_measures = sum(folded(level) in READING_MEASURES for level in levels)
+    return n_measures >= 2 and 2 * n_measures >= len(levels)
 
 
-def named(role: str, columns: Iterable[str]) -> list[str]:
-    """Returns the columns that have a known name of something, in the order of `NAMES`.
+def named_columns(role: str, columns: Iterable[str]) -> list[str]:
+    """Returns the columns whose names are known names of a role, in the order of `NAMES`.
 
-    >>> named("reader", ["item", "Subj", "participant"])
+    >>> named_columns("reader", ["item", "Subj", "participant"])
     ['participant', 'Subj']
     """
-    names = {column: folded(column.removesuffix(DATA_SUFFIX)) for column in columns}
-    order = NAMES[role]
-    known = [column for column, name in names.items() if name in order]
-    return sorted(known, key=lambda column: order.index(names[column]))
+    plain_names = {column: folded(column.removesuffix(DATA_SUFFIX)) for column in columns}
+    known_names = NAMES[role]
+    matches = [column for column, name in plain_names.items() if name in known_names]
+    return sorted(matches, key=lambda column: known_names.index(plain_names[column]))
 
 
 def pair_of_texts(names: Iterable[str]) -> tuple[str, ...]:
     """Returns two columns that differ in a part of their names, the good one first; () for none.
 
+    The part stands at the beginning or the end: words for judgments, such as good and bad, beside
+    any name, and other pairs, such as more and less, beside a name of sentences.
+
     >>> pair_of_texts(["sent_less", "sent_more"]), pair_of_texts(["bad_word", "good_word"])
     (('sent_more', 'sent_less'), ('good_word', 'bad_word'))
     """
-    by_name = {folded(name): name for name in names}
+    by_folded = {folded(name): name for name in names}
     for good, bad in _PAIRS:
-        for plain, name in by_name.items():
-            start, end = plain.removesuffix(good), plain.removeprefix(good)
-            for stem, other in ((start, f"{start}{bad}"), (end, f"{bad}{end}")):
-                is_named = stem in _SENTENCES or (stem != plain and (good, bad) in _JUDGED)
-                if is_named and other in by_name:
-                    return name, by_name[other]
+        for plain, name in by_folded.items():
+            without_end = plain.removesuffix(good)
+            without_start = plain.removeprefix(good)
+            choices = (
+                (without_end, f"{without_end}{bad}"),
+                (without_start, f"{bad}{without_start}"),
+            )
+            for stem, partner in choices:
+                is_judgment = stem != plain and (good, bad) in _JUDGED
+                if (stem in _SENTENCES or is_judgment) and partner in by_folded:
+                    return name, by_folded[partner]
     return ()
 
 
 def name_conditions(first: str, second: str) -> bool:
     """Returns whether two names differ in a part that names conditions, as `verb_sg` and `verb_pl`.
 
+    The part stands at the beginning or the end of the names.
+
     >>> name_conditions("det1sg", "det1pl"), name_conditions("det1", "det2")
     (True, False)
     """
-    both = {folded(first), folded(second)}
-    for part, other in _CONDITIONS:
-        for name in both:
-            start, end = name.removesuffix(part), name.removeprefix(part)
-            if {name, f"{start}{other}"} == both != {start} or {name, f"{other}{end}"} == both:
-                return start != name or end != name
+    pair = {folded(first), folded(second)}
+    for level, other_level in _CONDITIONS:
+        for name in pair:
+            without_end = name.removesuffix(level)
+            without_start = name.removeprefix(level)
+            differ_at_end = pair == {name, f"{without_end}{other_level}"}
+            differ_at_start = pair == {name, f"{other_level}{without_start}"}
+            if differ_at_end or differ_at_start:
+                # False for names such as det and det_pl, of which one has no level
+                return without_end != name or without_start != name
     return False
 
 
@@ -286,20 +327,27 @@ def pairs_of_conditions(names: Sequence[str]) -> list[tuple[str, str]]:
     >>> pairs_of_conditions(["a", "verb_sg", "verb_pl"])
     [('verb_sg', 'verb_pl')]
     """
-    by_folded: dict[str, list[int]] = {}
+    numbers_of: dict[str, list[int]] = {}  # folded name -> positions among the names
     for number, name in enumerate(names):
-        by_folded.setdefault(folded(name), []).append(number)
+        numbers_of.setdefault(folded(name), []).append(number)
     pairs = set()
-    for plain, numbers in by_folded.items():
-        for part, other in _CONDITIONS:
-            likely = {f"{plain.removesuffix(part)}{other}", f"{other}{plain.removeprefix(part)}"}
-            others = [x for variant in likely for x in by_folded.get(variant, ())]
-            pairs |= {(min(x, y), max(x, y)) for x in numbers for y in others if x != y}
-    named_pairs = [(names[first], names[second]) for first, second in sorted(pairs)]
-    return [pair for pair in named_pairs if name_conditions(*pair)]
+    for plain, numbers in numbers_of.items():
+        for level, other_level in _CONDITIONS:
+            at_end = f"{plain.removesuffix(level)}{other_level}"
+            at_start = f"{other_level}{plain.removeprefix(level)}"
+            partners = [*numbers_of.get(at_end, ()), *numbers_of.get(at_start, ())]
+            for number, partner in product(numbers, partners):
+                if number != partner:
+                    pairs.add((min(number, partner), max(number, partner)))
+    likely_pairs = [(names[earlier], names[later]) for earlier, later in sorted(pairs)]
+    return [pair for pair in likely_pairs if name_conditions(*pair)]
 
 
 def are_judged(pair: Sequence[str]) -> bool:
-    """Returns whether the names of two columns say which one is good."""
-    good, bad = map(folded, pair)
-    return any(x in good and y in bad for x, y in _JUDGED)
+    """Returns whether the names of two columns say that the first is good and the second bad.
+
+    >>> are_judged(["good_sentence", "bad_sentence"]), are_judged(["sent_a", "sent_b"])
+    (True, False)
+    """
+    good_name, bad_name = (folded(name) for name in pair)
+    return any(good in good_name and bad in bad_name for good, bad in _JUDGED)

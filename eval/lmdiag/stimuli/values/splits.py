@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from shlex import quote
-from typing import TYPE_CHECKING
 
-from lmdiag.stimuli.values.codes import combined, is_known_from
-from lmdiag.stimuli.values.kinds import MOST_LABELS, RELATED, Distinct, is_numeral, shared_words
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from lmdiag.stimuli.values.codes import Codes, combine_codes, is_determined_by
+from lmdiag.stimuli.values.kinds import (
+    MOST_LABELS,
+    RELATED,
+    DistinctValues,
+    is_numeral,
+    median_overlaps,
+)
 
 # name of a condition -> sets of levels that it usually has
 _FACTORS: Mapping[str, Sequence[set[str]]] = {
@@ -34,179 +36,276 @@ _MOST_UNMARKED = 3  # levels of a condition whose name no sign divides from anot
 
 
 def parts_of(names: Sequence[str], separator: str, n: int) -> list[list[str]]:
-    """Returns the parts of each name, `n` if it has as many.
+    """Returns the parts of each name.
 
-    Without a separator these are the characters, or the numbers and what stands between them, or
-    what begins with capital letters; all names are divided in the same way.
+    Without a separator all names are divided in the same way: into characters if all names have `n`
+    of these, else before capital letters if that makes `n` parts of all names, else into numbers
+    and what stands between them.
+
+    Args:
+        names: to be divided.
+        separator: what stands between the parts; "" if nothing does.
+        n: number of parts that each name should have; without effect if there is a separator.
 
     >>> parts_of(["Gram_Match"], "_", 2), parts_of(["12a"], "", 2), parts_of(["GramSg"], "", 2)
     ([['Gram', 'Match']], [['12', 'a']], [['Gram', 'Sg']])
     """
     if separator:
         return [[part.strip() for part in name.split(separator)] for name in names]
-    for divide in (list, _capital_parts):
+    for divide in (list, _capital_parts):  # `list` divides into characters
         parts = [divide(name) for name in names]
-        if all(len(of) == n for of in parts):
+        if all(len(parts_of_name) == n for parts_of_name in parts):
             return parts
     return [re.findall(r"\d+|\D+", name) for name in names]
 
 
 def _capital_parts(name: str) -> list[str]:
-    """The parts of a name that begin with capital letters."""
-    starts = [i for i in range(1, len(name)) if name[i].isupper() > name[i - 1].isupper()]
+    """Returns the parts of a name, of which each but the first begins with a capital letter.
+
+    >>> _capital_parts("gramSgMatch"), _capital_parts("NPBias")
+    (['gram', 'Sg', 'Match'], ['NPBias'])
+    """
+    starts = []
+    for position in range(1, len(name)):
+        if name[position].isupper() and not name[position - 1].isupper():
+            starts.append(position)
     return [name[start:end] for start, end in pairwise([0, *starts, len(name)])]
 
 
 def _divisions(names: Sequence[str]) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yields each separator by which all names have the same number of parts, and the parts.
+    """Yields each way to divide all names into the same number of parts: (separator, parts).
 
-    Numbers have no parts.
+    For example, ("_", [["gram", "sg"], ["gram", "pl"]]) for gram_sg and gram_pl. The separators are
+    those that the first name has; the separator "" divides names as `parts_of` does. Names that are
+    numbers are not divided.
     """
-    if all(map(is_numeral, names)):
+    if all(is_numeral(name) for name in names):
         return
-    first = names[0]
-    marks = _SEPARATOR(first)
-    choices = [(x, first.count(x) + 1) for x in (*marks, *"".join(marks))]
-    choices += [("", 2), ("", len(_capital_parts(first)))]
-    is_short = len(first) <= _MOST_LETTERS and first.isupper()
-    choices += [("", len(first))] if is_short else []
+    first_name = names[0]
+    marks = _SEPARATOR(first_name)  # one sign or several, as " - "
+    single_marks = "".join(marks)
+    choices = [(mark, first_name.count(mark) + 1) for mark in (*marks, *single_marks)]
+    choices.append(("", 2))
+    choices.append(("", len(_capital_parts(first_name))))
+    if len(first_name) <= _MOST_LETTERS and first_name.isupper():
+        choices.append(("", len(first_name)))
     for separator, n in dict.fromkeys(choices):
-        for some in (names[:_FIRST_NAMES], names):
-            parts = parts_of(some, separator, n) if n > 1 else [[]]
-            if not all(len(of) == n and all(of) for of in parts):
-                break
-        else:
-            yield separator, parts
+        if n < 2:
+            continue
+        # a look at some names first saves time, since most separators do not divide them
+        if _parts_if_alike(names[:_FIRST_NAMES], separator, n):
+            parts = _parts_if_alike(names, separator, n)
+            if parts:
+                yield separator, parts
+
+
+def _parts_if_alike(names: Sequence[str], separator: str, n: int) -> list[list[str]]:
+    """Returns the parts of each name if all names have `n` parts, none of them empty; else []."""
+    parts = parts_of(names, separator, n)
+    is_alike = all(len(parts_of_name) == n and all(parts_of_name) for parts_of_name in parts)
+    return parts if is_alike else []
 
 
 def _part_names(parts: Sequence[Sequence[str]], taken: Collection[str]) -> list[str]:
-    """Names of the parts: known ones that no column has, `factor_1`, and `part_1` for one value."""
+    """Returns a name for the column of each part, such as ["part_1", "number", "factor_3"].
+
+    A condition with usual levels gets its usual name, `number` for sg and pl, unless a column has
+    this name or two parts would have it. Others are `factor_1` and so on by their position, or
+    `part_1` if all names have the same value in this part.
+
+    Args:
+        parts: of each name.
+        taken: names of the columns of the table.
+    """
     names = []
-    for levels in map(set, zip(*parts, strict=True)):
-        plain = {level.casefold() for level in levels}
-        known = (name for name, of in _FACTORS.items() if plain in of and name not in taken)
-        names.append(next(known, "factor" if len(levels) > 1 else "part"))
-    return [
-        f"{'part' if name == 'part' else 'factor'}_{number}"
-        if name in ("part", "factor") or names.count(name) > 1
-        else name
-        for number, name in enumerate(names, start=1)
-    ]
+    for values in zip(*parts, strict=True):
+        levels = {value.casefold() for value in values}
+        name = "factor" if len({*values}) > 1 else "part"
+        for factor, usual_levels in _FACTORS.items():
+            if levels in usual_levels and factor not in taken:
+                name = factor
+                break
+        names.append(name)
+    numbered_names = []
+    for number, name in enumerate(names, start=1):
+        if name == "part":
+            numbered_names.append(f"part_{number}")
+        elif name == "factor" or names.count(name) > 1:
+            numbered_names.append(f"factor_{number}")
+        else:
+            numbered_names.append(name)
+    return numbered_names
 
 
 def split_of(levels: Sequence[str], taken: Collection[str] = ()) -> str:
     """Returns the SEPARATOR:NAME,NAME that divides levels into crossed conditions; "" for none.
 
+    A separator is preferred to none, and few parts to many.
+
     Args:
         levels: of a column.
-        taken: names of other columns.
+        taken: names of the columns of the table, which the conditions do not get.
 
     >>> split_of(["Gram_Match", "Gram_Mismatch", "Ungram_Match", "Ungram_Mismatch"])
     '_:grammaticality,factor_2'
     """
-    if len({*levels}) < 4:
+    if len({*levels}) < 4:  # two conditions have four cells or more
         return ""
-    found = [*filter(_are_crossed, _divisions(levels))]
-    if not found:
+    divisions = [
+        (separator, parts)
+        for separator, parts in _divisions(levels)
+        if _are_crossed(separator, parts)
+    ]
+    if not divisions:
         return ""
-    separator, parts = min(found, key=lambda division: (not division[0], len(division[1][0])))
+
+    def rank(division: tuple[str, list[list[str]]]) -> tuple[bool, int]:
+        separator, parts = division
+        return separator == "", len(parts[0])
+
+    separator, parts = min(divisions, key=rank)
     return f"{separator}:{','.join(_part_names(parts, taken))}"
 
 
-def _are_crossed(division: tuple[str, list[list[str]]]) -> bool:
-    """Whether two parts or more vary, and have all combinations of their levels."""
-    separator, parts = division
-    sizes = [len({*factor}) for factor in zip(*parts, strict=True)]
+def _are_crossed(separator: str, parts: Sequence[Sequence[str]]) -> bool:
+    """Returns whether two parts or more vary, and the names have all combinations of their levels.
+
+    A part has up to six levels, and up to three if no sign separates the parts.
+
+    Args:
+        separator: what stands between the parts; "" for nothing.
+        parts: of each name.
+    """
+    n_levels = [len({*values}) for values in zip(*parts, strict=True)]  # of each part
     most = MOST_LABELS if separator else _MOST_UNMARKED
-    n_varying = sum(size > 1 for size in sizes)
-    return max(sizes) <= most and n_varying > 1 and prod(sizes) == len(parts)
+    n_varying = sum(n > 1 for n in n_levels)
+    return max(n_levels) <= most and n_varying > 1 and prod(n_levels) == len(parts)
 
 
 # ---- names of items ------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _ItemDivision:
+    """One way to divide names into an item and conditions.
+
+    Attributes:
+        split: what `--split` takes, SEPARATOR:NAME,NAME.
+        items: number of the item of each name, (n names,).
+        cells: number of the combination of levels of each name, (n names,).
+    """
+
+    split: str
+    items: Codes
+    cells: Codes
+
+
 def split_of_names(
-    items: Distinct,
+    items: DistinctValues,
     texts: Sequence[str] | None,
-    others: Mapping[str, Distinct],
+    others: Mapping[str, DistinctValues],
     column: str = "item",
 ) -> str:
-    """Returns which names of items have conditions in them and what divides them; "" for none.
+    """Returns a message if names of items, such as 7_sg, have conditions in them; "" if not.
 
-    The item is one part of a name. The others have 2 to 6 levels each, of which most items have
-    several. Texts of these have words in common; in a table without texts, another column names the
-    same levels.
+    It ends in the `--split` that divides them. The item is one part of a name. The others have 2 to
+    6 levels each, of which most items have several. Texts of these have words in common; in a table
+    without texts, another column names the same levels.
 
     Args:
         items: names of the rows' items.
         texts: of the rows; None in a table of responses.
-        others: the columns of the table beside these.
-        column: of the names.
+        others: name -> values, of the other columns of the table.
+        column: name of the column of items.
     """
     import numpy as np
 
-    for split, of_items, levels in _readings(items.levels, others):
+    for division in _item_divisions(items.levels, others):
         if texts is None:
-            is_divided = any(_names_levels(x, items, levels) for x in others.values())
+            is_divided = any(_names_cells(x, items, division.cells) for x in others.values())
         else:
-            of_rows = np.where(items.codes < 0, -1, of_items[items.codes])
-            within, across = shared_words(texts, of_rows)
+            item_of_row = np.where(items.codes < 0, -1, division.items[items.codes])
+            within, across = median_overlaps(texts, item_of_row)
             is_divided = within >= RELATED and within > across
         if is_divided:
-            first = int(np.flatnonzero(np.bincount(of_items)[of_items] > 1)[0])
-            numbers = np.flatnonzero(of_items == of_items[first]).tolist()
-            names = [items.levels[n] for n in numbers]
-            has = f"names of items have a condition in them, as {names[0]} and {names[1]}"
-            return f"{has}: --split {quote(f'{column}={split}')} divides them"
+            n_names_of_item = np.bincount(division.items)
+            example_item = division.items[n_names_of_item[division.items] > 1][0]
+            first, second, *_ = np.flatnonzero(division.items == example_item).tolist()
+            examples = f"{items.levels[first]} and {items.levels[second]}"
+            has = f"names of items have a condition in them, as {examples}"
+            return f"{has}: --split {quote(f'{column}={division.split}')} divides them"
     return ""
 
 
-def _readings(
+def _item_divisions(
     names: Sequence[str], taken: Collection[str], item: str = "item"
-) -> Iterator[tuple[str, NDArray[np.intp], NDArray[np.intp]]]:
-    """Yields how names are divided into an item and conditions, and the numbers of these.
+) -> Iterator[_ItemDivision]:
+    """Yields each way to divide names into an item and conditions.
 
-    Any part may be the item, which gets this name, if the others have 2 to 6 levels each, and most
-    items several.
+    Any part may be the item if the others have up to 6 levels each, one of them several, and most
+    items have several names.
+
+    Args:
+        names: to be divided.
+        taken: names of the columns of the table, which the conditions do not get.
+        item: what the split calls the part of the item.
     """
     import numpy as np
     from pandas import factorize
 
-    for separator, parts in _divisions(names) if len(names) > 1 else ():
+    if len(names) < 2:
+        return
+    for separator, parts in _divisions(names):
         codes = [factorize(np.array(part, dtype=object))[0] for part in zip(*parts, strict=True)]
         part_names = _part_names(parts, taken)
-        for number, items in enumerate(codes):
-            factors = [x for x in codes if x is not items and x.max() > 0]
-            sizes = np.bincount(items)
-            if not factors or max(map(np.max, factors)) >= MOST_LABELS or len(sizes) < 2:
+        for item_part, items in enumerate(codes):
+            n_names_of_item = np.bincount(items)
+            factors = [part for part in codes if part is not items and part.max() > 0]
+            if not factors or len(n_names_of_item) < 2:
                 continue
-            if (sizes > 1).mean() > 0.5:
-                columns = [item if x == number else name for x, name in enumerate(part_names)]
-                yield f"{separator}:{','.join(columns)}", items, combined(*factors)
+            if max(part.max() for part in factors) >= MOST_LABELS:
+                continue
+            if (n_names_of_item > 1).mean() > 0.5:
+                columns = [*part_names]
+                columns[item_part] = item
+                split = f"{separator}:{','.join(columns)}"
+                yield _ItemDivision(split, items, combine_codes(*factors))
 
 
-def split_with_items(labels: Distinct, items: Distinct, column: str, taken: Collection[str]) -> str:
-    """Returns what divides labels into the item that stands beside them and conditions; or "".
+def split_with_items(
+    labels: DistinctValues, items: DistinctValues, column: str, taken: Collection[str]
+) -> str:
+    """Returns a message if labels have the item and conditions in them; "" if not.
+
+    It ends in the `--split` that divides the labels. An example is the label 7_sg beside item 7.
 
     Args:
         labels: of a column.
         items: names of the rows' items, which one part of the labels has, too.
-        column: of the labels.
+        column: name of the column of labels.
         taken: names of the columns of the table.
     """
     import numpy as np
 
-    for split, of_items, _ in _readings(labels.levels, taken, "part"):
-        of_rows = np.where(labels.codes < 0, -1, of_items[labels.codes])
-        filled = np.where(of_rows < 0, -1, items.codes)
-        if is_known_from(of_rows, [filled]) and is_known_from(filled, [of_rows]):
+    for division in _item_divisions(labels.levels, taken, "part"):
+        parts = np.where(labels.codes < 0, -1, division.items[labels.codes])
+        items_of_parts = np.where(parts < 0, -1, items.codes)
+        is_item = is_determined_by(parts, [items_of_parts])
+        if is_item and is_determined_by(items_of_parts, [parts]):
             has = f"{column} has the item and conditions in it, as {labels.levels[0]}"
-            return f"{has}: --split {quote(f'{column}={split}')} divides them"
+            return f"{has}: --split {quote(f'{column}={division.split}')} divides them"
     return ""
 
 
-def _names_levels(column: Distinct, items: Distinct, levels: NDArray[np.intp]) -> bool:
-    """Whether a column has one value for each of the levels in names of items."""
+def _names_cells(column: DistinctValues, items: DistinctValues, cells: Codes) -> bool:
+    """Returns whether a column has exactly one value for each cell of conditions in names of items.
+
+    Args:
+        column: whose values may name the cells.
+        items: names of the rows' items.
+        cells: number of the cell that each name has in it, (n names,).
+    """
     is_filled = (items.codes >= 0) & (column.codes >= 0)
-    pairs = {*zip(levels[items.codes[is_filled]], column.codes[is_filled], strict=True)}
-    return len(pairs) == len(column.levels) == int(levels.max()) + 1
+    cell_of_row = cells[items.codes[is_filled]]
+    pairs = {*zip(cell_of_row, column.codes[is_filled], strict=True)}
+    return len(pairs) == len(column.levels) == int(cells.max()) + 1
