@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -58,6 +57,11 @@ def saved_rows(data: Any, task: str, folder: Path) -> Path:
 
     It is JSON lines, or JSON of a suite, in a folder whose name is a digest of its content.
     `BadInput` if the name of the task cannot be that of a file.
+
+    Args:
+        data: rows in memory, as `load` takes them.
+        task: name of the rows.
+        folder: that gets the folder of the file.
     """
     if Path(task).name != task:
         raise BadInput(f"--tasks {task!r} is the name of the rows, and of their file: leave out /")
@@ -67,8 +71,11 @@ def saved_rows(data: Any, task: str, folder: Path) -> Path:
     else:
         suffix = ".jsonl"
         columns = read_memory(data).columns
-        rows = zip(*columns.values(), strict=True)
-        content = "".join(f"{json.dumps(dict(zip(columns, row, strict=True)))}\n" for row in rows)
+        lines = []
+        for values in zip(*columns.values(), strict=True):
+            row = dict(zip(columns, values, strict=True))
+            lines.append(f"{json.dumps(row)}\n")
+        content = "".join(lines)
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     file = folder / f"data-{digest}" / f"{task}{suffix}"
     if not file.exists():
@@ -84,9 +91,11 @@ def is_suite(data: Any) -> bool:
 
 def is_data(path: Path) -> bool:
     """Returns whether a path is a data set or a file of rows."""
-    with suppress(BadInput):
-        return bool(find(str(path)))
-    return False
+    try:
+        find(str(path))
+    except BadInput:
+        return False
+    return True
 
 
 class StimulusKeywords(RowKeywords, TableKeywords, total=False):
@@ -132,13 +141,14 @@ def load(
     """
     check_names(load, reading)
     given: dict[str, Any] = {**reading}
-    chosen = taken(RowOptions, given)
+    row_options = taken(RowOptions, given)  # and leaves those of tables
     options = TableOptions.of(given)
     if isinstance(data, str | Path):
         source = str(data)
         dataset = find(source, revision)
         tasks = dataset.tasks
-        task = task or (tasks[0] if len(tasks) == 1 else None)
+        if not task:
+            task = tasks[0] if len(tasks) == 1 else None
         if task not in tasks:
             choices = ", ".join(tasks) or "none"
             if task is None:
@@ -147,7 +157,7 @@ def load(
             raise BadInput(f"{problem}; for rows of your own give --data NAME.csv")
         table = dataset.read(task, options.sheet)
         responses = responses or are_responses(table, options)
-        if responses:  # NA may be a word
+        if responses:  # read again as text, since NA may be a word
             table = dataset.read(task, options.sheet, raw=True)
         commit = dataset.commit(task)
         source = dataset.name
@@ -160,23 +170,27 @@ def load(
     if task in EXTENDED_SETS and {*table.columns} == {TEXT}:
         table = extended_rows(table, task)
     if responses:
-        return _stimuli(response_rows(table, options), task, source, commit, chosen)
+        return _stimuli(response_rows(table, options), task, source, commit, row_options)
 
     def read(further: TableOptions) -> Stimuli:
-        reading = options.with_further(further)
         rows = read_items(
-            table, task, reading, check=check_layout, allow_duplicates=chosen.allow_duplicates
+            table,
+            task,
+            options.with_further(further),
+            check=check_layout,
+            allow_duplicates=row_options.allow_duplicates,
         )
-        return _stimuli(rows, task, source, commit, chosen)
+        return _stimuli(rows, task, source, commit, row_options)
 
     try:
         return read(AS_IT_IS)
     except UnknownLayout as unknown:
+        # the error proposes options with which the table can be read
         raise unknown.tried(read) from None
 
 
 def _memory_rows(data: Any, task: str) -> Table:
-    """The rows of data in memory: of a test suite, or of a table."""
+    """Returns the rows of data in memory, a test suite or a table; `task` names a suite."""
     if not is_suite(data):
         return read_memory(data)
     from lmdiag.stimuli.syntaxgym import suite_rows
@@ -185,19 +199,27 @@ def _memory_rows(data: Any, task: str) -> Table:
 
 
 def _stimuli(
-    table: Table, task: str, source: str, commit: str | None, chosen: RowOptions
+    table: Table, task: str, source: str, commit: str | None, options: RowOptions
 ) -> Stimuli:
-    """The checked rows of a table, or some of them."""
+    """Returns the checked rows of a table as stimuli, or a sample of them if there is a limit.
+
+    Args:
+        table: as its rows were read.
+        task: whose rows they are.
+        source: where the data came from, as the user named it.
+        commit: of the data set; None if it is not known.
+        options: the limit and the seed of the sample.
+    """
     columns = checked(table, task)
     index = table.rows.index
     whole = None
-    if chosen.limit is not None and chosen.limit < len(table):
+    if options.limit is not None and options.limit < len(table):
+        whole = Stimuli(task, columns, source, commit, table.form, index, table.notes)
         by_item = task not in diagnostics.built_in() and any(columns["item"])
         diagnostic = diagnostics.get(task, table.form)
-        whole = Stimuli(task, columns, source, commit, table.form, index, table.notes)
-        kept = sample(columns, chosen.limit, chosen.seed, diagnostic, by_item=by_item)
-        columns = {name: [values[row] for row in kept] for name, values in columns.items()}
-        index = index[kept]
+        rows = sample(columns, options.limit, options.seed, diagnostic, by_item=by_item)
+        columns = {name: [values[row] for row in rows] for name, values in columns.items()}
+        index = index[rows]
     return Stimuli(task, columns, source, commit, table.form, index, table.notes, whole=whole)
 
 
@@ -210,20 +232,25 @@ def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str
     """
     if Path(data).suffix == ".csv":
         table = read_file(Path(data))
-    elif VERBS in (dataset := find(data, revision)).configs:
-        table = dataset.read(VERBS)
     else:
-        raise BadInput(f"{data} has no config {VERBS}: name a csv of singular,plural by --verbs")
+        dataset = find(data, revision)
+        if VERBS not in dataset.configs:
+            remedy = "name a csv of singular,plural by --verbs"
+            raise BadInput(f"{data} has no config {VERBS}: {remedy}")
+        table = dataset.read(VERBS)
     columns = {name.strip().lower(): column for name, column in table.columns.items()}
-    headers = ("singular", "plural"), ("sing", "plur")  # those of lmdiag, and of the published list
-    header = next((names for names in headers if {*names} <= columns.keys()), None)
+    header: tuple[str, ...] = ()
+    for names in (("singular", "plural"), ("sing", "plur")):  # of lmdiag, of the published list
+        if not header and {*names} <= columns.keys():
+            header = names
     if not header and not len(columns) == len(table.columns) == 2:
         raise BadInput(f"{table.name}:1: name the columns singular,plural in a header")
-    rows = [*zip(*(columns[name] for name in header or columns), strict=True)]
-    for number, forms in enumerate(rows):
+    pairs = [*zip(*(columns[name] for name in header or columns), strict=True)]
+    for row, forms in enumerate(pairs):
         if not all(isinstance(form, str) and form.strip() for form in forms):
-            raise table.error(number, "expected a singular and a plural form")
-    rows = rows if header else [(*table.columns,), *rows]  # the first line is a pair, too
-    if not rows:
+            raise table.error(row, "expected a singular and a plural form")
+    if not header:  # the first line was read as names of columns, and is a pair, too
+        pairs.insert(0, tuple(table.columns))
+    if not pairs:
         raise BadInput(f"{table.name} has no verbs: expected a csv of singular,plural")
-    return [*dict.fromkeys((singular.strip(), plural.strip()) for singular, plural in rows)]
+    return [*dict.fromkeys((singular.strip(), plural.strip()) for singular, plural in pairs)]

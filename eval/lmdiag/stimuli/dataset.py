@@ -55,6 +55,7 @@ VERBS = "verbs"
 _CARD, _TEXT = "README.md", ".txt"  # text files hold extended sets
 _SUFFIXES = (*TABLE_SUFFIXES, ".json", _TEXT)
 _BUILD = "`lmdiag build` (with `--source demo` if you are offline)"
+_LONGEST_PATTERN = 300  # characters of a pattern of files
 # configs of multiple-choice questions, which other programs ask
 _QUESTIONS = rf"({'|'.join(DIAGNOSTICS)})(_.+)?_choice"
 # a language by its code (ISO 639), with a script or a region or both: eng, zh-Hans, pt_BR
@@ -66,7 +67,10 @@ _parsed = lru_cache(maxsize=8)(parse_yaml)
 def read_file(path: Path, sheet: str = "", *, raw: bool = False) -> Table:
     """Reads a table, a test suite, or the lines of an extended set as one column.
 
-    `raw`: see `lmdiag.tables.table_files.read_table`.
+    Args:
+        path: of the file; its ending says what it is.
+        sheet: of an Excel file; "" for the first.
+        raw: see `lmdiag.tables.table_files.read_table`.
     """
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
@@ -88,8 +92,9 @@ class Dataset:
     """A data set that exists.
 
     Attributes:
-        configs: config -> patterns of its files, below the root.
+        name: as the user named it.
         root: directory of the files; of a Hub data set the snapshot, whose name is the commit.
+        configs: config -> patterns of its files, below the root.
         is_hub: whether its files are downloaded when they are read.
         by_file: of a folder of suites or minimal pairs: the column for the names of files, if the
             pairs lack it (`language` or `UID`); "" for data whose files are parts of one table.
@@ -116,7 +121,13 @@ class Dataset:
         return None
 
     def read(self, config: str, sheet: str = "", *, raw: bool = False) -> Table:
-        """Reads all rows of a config, of Excel files those of a sheet; see `read_table`."""
+        """Reads all rows of a config.
+
+        Args:
+            config: a key of `configs`.
+            sheet: of Excel files; "" for the first.
+            raw: see `lmdiag.tables.table_files.read_table`.
+        """
         patterns = self.configs[config]
         if self.is_hub:
             _snapshot(self.name, self.root.name, patterns)
@@ -128,27 +139,41 @@ class Dataset:
         if not paths:
             raise BadInput(f"{self.name}: no file {patterns[0]} for {config}: build it again")
         return _concatenated(
-            [self._in_folder(path, read_file(path, sheet, raw=raw)) for path in paths]
+            [self._with_file_columns(path, read_file(path, sheet, raw=raw)) for path in paths]
         )
 
-    def _in_folder(self, path: Path, table: Table) -> Table:
-        """The rows of a file, with what its place says of pairs."""
+    def _with_file_columns(self, path: Path, table: Table) -> Table:
+        """Returns minimal pairs with columns `language` and `UID` from the place of their file.
+
+        These are added in a folder of pairs, if the table lacks them. Suites, and files of other
+        data sets, are returned as they are. `BadInput` for other files in a folder of pairs.
+
+        Args:
+            path: of the file.
+            table: its rows.
+        """
         if not self.by_file or table.form == "suites":
             return table
         if form_of(table.columns) != "minimal_pairs":
             due = f"minimal pairs (sentence_good, sentence_bad), as a folder without {_CARD} has"
             raise BadInput(f"{path} is not a file of {due}: name the file itself, or move it")
         place = path.relative_to(self.root).with_suffix("")
-        named = {"language": place.parts[0]} if self.by_file == "language" else {}
+        names = {}
+        if self.by_file == "language":
+            names["language"] = place.parts[0]
         if self.by_file == "UID" or len(place.parts) > 1:
-            named["UID"] = path.stem
-        columns = {SHORT_NAMES.get(column, column) for column in table.columns}
-        more = {name: [text] * len(table) for name, text in named.items() if name not in columns}
-        return in_form(table.having(more), place.as_posix())
+            names["UID"] = path.stem
+        known = {SHORT_NAMES.get(column, column) for column in table.columns}
+        columns = {name: [text] * len(table) for name, text in names.items() if name not in known}
+        return in_form(table.having(columns), place.as_posix())
 
 
 def _concatenated(parts: Sequence[Table]) -> Table:
-    """The rows of several files, in order; those of minimal pairs may differ in columns."""
+    """Returns the rows of several files, in order, as one table.
+
+    Files of minimal pairs may differ in columns: missing ones are filled with None. `BadInput` if
+    other files differ in columns, or files in their form.
+    """
     reference = parts[0]
     if len(parts) == 1:
         return reference
@@ -158,13 +183,16 @@ def _concatenated(parts: Sequence[Table]) -> Table:
         if part.form != reference.form or columns_differ:
             paths = ", ".join(part.name for part in parts)
             raise BadInput(f"{paths} are files of one config, but their columns or forms differ")
-    columns = {
-        name: [value for part in parts for value in part.columns.get(name, [None] * len(part))]
-        for name in names
-    }
-    index = row_index([part.where(row) for part in parts for row in range(len(part))])
-    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-    return Table.of(reference.name, columns, index, form=reference.form, notes=notes)
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    places = []
+    notes: dict[str, None] = {}  # in order, each once
+    for part in parts:
+        for name, values in columns.items():
+            values += part.columns.get(name, [None] * len(part))
+        places += [part.where(row) for row in range(len(part))]
+        notes |= dict.fromkeys(part.notes)
+    index = row_index(places)
+    return Table.of(reference.name, columns, index, form=reference.form, notes=tuple(notes))
 
 
 def find(data: str, revision: str | None = None) -> Dataset:
@@ -186,9 +214,9 @@ def find(data: str, revision: str | None = None) -> Dataset:
         return Dataset(data, path.parent, {_task_of(data, path): [escape(path.name)]})
     if os.path.lexists(path):  # a named pipe, a device, or a link to nothing
         check_file(path)
-    repo, named = split_revision(data)
+    repo, revision_in_data = split_revision(data)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", repo) and Path(repo).suffix.lower() not in _SUFFIXES:
-        return _hub(repo, named or revision)
+        return _hub(repo, revision_in_data or revision)
     suggestion = near_path(path)
     if path.suffix.lower() in _SUFFIXES or (suggestion and path.suffix):
         raise BadInput(f"there is no file {data}{suggestion}: name a file that exists")
@@ -210,13 +238,22 @@ def split_revision(data: str) -> tuple[str, str | None]:
 
 
 def _task_of(data: str, path: Path) -> str:
-    """The task of a file: its stem, or what its name or its columns say.
+    """Returns the name of the task of a file: the extended set that it is, else mostly its stem.
 
-    Without the columns of the diagnostic that it is named after, it is the user's own task.
+    A file that is named after a diagnostic, as neg136.csv, but has not its columns, is the user's
+    own task: that has the name with the ending. `BadInput` for a text file that is neither an
+    extended set nor a table.
+
+    Args:
+        data: the file as the user named it, for messages.
+        path: of the file.
     """
     if path.suffix == _TEXT:
-        if task := extended_task(path.name) or (path.stem if is_text_table(path) else ""):
+        task = extended_task(path.name)
+        if task:
             return task
+        if is_text_table(path):
+            return path.stem
         sets = ", ".join(f"{name}{_TEXT}" for name in EXTENDED_SETS.values())
         command = f"`lmdiag surprisal {shlex.quote(data)} --model M`"
         table = "a table has a line that names columns, with tabs between (in R: write.csv)"
@@ -226,21 +263,34 @@ def _task_of(data: str, path: Path) -> str:
     built_in = diagnostics.built_in()
     if path.suffix.lower() in _SUFFIXES and task not in (*built_in, VERBS):
         return task
-    names = read_file(path).columns
-    is_own = built_in[task].missing_columns(names) if task in built_in else "target" in names
-    return path.name if is_own or form_of(names) else task
+    columns = read_file(path).columns
+    if task in built_in:
+        is_own = bool(built_in[task].missing_columns(columns))
+    else:  # verbs, if it has no targets
+        is_own = "target" in columns
+    return path.name if is_own or form_of(columns) else task
 
 
 def _directory(data: str, root: Path) -> Dataset:
-    """A data set by its card; otherwise a folder of extended sets, or all suites or all pairs."""
-    if configs := _configs(root, data):
+    """Returns the data set of a directory, by its card or the files in it.
+
+    Without a card these are extended sets, or nothing but test suites, or nothing but minimal
+    pairs. `BadInput` for other directories.
+
+    Args:
+        data: the directory as the user named it, for messages.
+        root: the directory.
+    """
+    configs = _configs(root, data)
+    if configs:
         return Dataset(data, root, configs)
     paths = [path.relative_to(root) for path in _data_files(root)]
     if len({path.suffix == ".json" for path in paths}) == 1:  # nothing but suites, or no suite
+        # eng/simple.csv or eng.csv, of which the first part is a language
         first_parts = [path.with_suffix("").parts[0] for path in paths]
-        coded = all(re.fullmatch(_LANGUAGE, part) for part in first_parts)
+        are_languages = all(re.fullmatch(_LANGUAGE, part) for part in first_parts)
         configs = {real_path(root).name: [escape(path.as_posix()) for path in paths]}
-        return Dataset(data, root, configs, by_file="language" if coded else "UID")
+        return Dataset(data, root, configs, by_file="language" if are_languages else "UID")
     with readable(root):
         scripts = sorted(path.name for path in root.glob("*.py"))
     if scripts and not paths:
@@ -256,47 +306,76 @@ def _directory(data: str, root: Path) -> Dataset:
 
 
 def _data_files(folder: Path, *, of_languages: bool = True) -> list[Path]:
-    """The files of rows and suites in a folder; without any, those in its folders of languages."""
+    """Returns the files of rows and suites in a folder, sorted.
+
+    If there are none, and `of_languages`, they are those in its folders of languages.
+    """
+    suffixes = [suffix for suffix in _SUFFIXES if suffix != _TEXT]
     with readable(folder):
         entries = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
-    found = [x for x in entries if x.suffix.lower() in _SUFFIXES[:-1] and is_file(x)]
-    if found or not of_languages:
-        return found
-    folders = [x for x in entries if re.fullmatch(_LANGUAGE, x.name) and is_folder(x)]
-    return [file for path in folders for file in _data_files(path, of_languages=False)]
+    files = [path for path in entries if path.suffix.lower() in suffixes and is_file(path)]
+    if not files and of_languages:
+        for path in entries:
+            if re.fullmatch(_LANGUAGE, path.name) and is_folder(path):
+                files += _data_files(path, of_languages=False)
+    return files
 
 
 def _configs(root: Path, data: str) -> Mapping[str, Sequence[str]]:
-    """The YAML `configs:` of a card; without any, the files of extended sets by their tasks."""
+    """Returns config -> patterns of its files, from the YAML `configs:` of a card.
+
+    Without any, these are the text files of extended sets, by their tasks. `BadInput` if the YAML
+    cannot be read, or a pattern leads out of the data set.
+
+    Args:
+        root: directory of the data set.
+        data: the data set as the user named it, for messages.
+    """
     where = f"{data}/{_CARD}"
     has_card = is_file(root / _CARD)
     text = read_text(root / _CARD, MAX_DOCUMENT) if has_card else ""
     front = re.match(r"---\r?\n(.*?)\r?\n---", text, re.DOTALL)
     configs: dict[str, list[str]] = {}
     try:
-        for entry in ((_parsed(front[1], where) if front else {}) or {}).get("configs") or []:
+        card = _parsed(front[1], where) if front else None
+        for entry in (card or {}).get("configs") or []:
             name = str(entry["config_name"])
-            entries = entry["data_files"]
-            if isinstance(entries, list) and all(isinstance(part, dict) for part in entries):
-                splits = {part["split"]: part["path"] for part in entries}
-                if "test" not in splits and len(splits) != 1:
-                    raise BadInput(f"{where}: no split 'test' among {', '.join(splits)}")
-                entries = splits.get("test") or next(iter(splits.values()))
-            configs[name] = entries if isinstance(entries, list) else [entries]
-            for pattern in configs[name]:
-                inside = isinstance(pattern, str) and not pattern.startswith("/")
-                inside = inside and ".." not in Path(pattern).parts
-                # glob would take minutes for a long pattern, or for one with many **
-                if not inside or len(pattern) > 300 or "**/**" in pattern:
-                    raise BadInput(f"{where}: {pattern!r:.60} is not a path inside the data set")
+            configs[name] = _patterns(entry["data_files"], where)
     except (AttributeError, KeyError, TypeError) as error:
         raise BadInput(f"{where}: its YAML `configs:` cannot be read: {error}") from error
-    names = {extended_task(path.name): path.name for path in root.glob(f"*{_TEXT}")}
-    return configs or {task: [escape(names[task])] for task in EXTENDED_SETS if task in names}
+    if configs:
+        return configs
+    file_names = {extended_task(path.name): path.name for path in root.glob(f"*{_TEXT}")}
+    return {task: [escape(file_names[task])] for task in EXTENDED_SETS if task in file_names}
+
+
+def _patterns(data_files: Any, where: str) -> list[str]:
+    """Returns the patterns of the files of a config, of several splits those of `test`.
+
+    Args:
+        data_files: as the card has it: a pattern, a list of patterns, or a list of splits such as
+            {"split": "test", "path": "data/*.parquet"}.
+        where: the card, for messages.
+    """
+    patterns = data_files
+    if isinstance(data_files, list) and all(isinstance(part, dict) for part in data_files):
+        splits = {part["split"]: part["path"] for part in data_files}
+        if "test" not in splits and len(splits) != 1:
+            raise BadInput(f"{where}: no split 'test' among {', '.join(splits)}")
+        patterns = splits.get("test") or next(iter(splits.values()))
+    if not isinstance(patterns, list):
+        patterns = [patterns]
+    for pattern in patterns:
+        is_inside = isinstance(pattern, str) and not pattern.startswith("/")
+        is_inside = is_inside and ".." not in Path(pattern).parts
+        # glob would take minutes for a long pattern, or for one with many **
+        if not is_inside or len(pattern) > _LONGEST_PATTERN or "**/**" in pattern:
+            raise BadInput(f"{where}: {pattern!r:.60} is not a path inside the data set")
+    return patterns
 
 
 def _hub(repo: str, revision: str | None) -> Dataset:
-    """A data set of the Hub; without `configs:`, its data files are the config `default`.
+    """Returns a data set of the Hub; without `configs:`, its data files are the config `default`.
 
     Of these, files of a test split are preferred: those with the word "test" in their name.
     """
@@ -306,7 +385,8 @@ def _hub(repo: str, revision: str | None) -> Dataset:
         commit = root.name  # so that the files are of the same commit as the card
         _snapshot(repo, commit, [f"*{suffix}" for suffix in _SUFFIXES])
         paths = [path for path in sorted(root.rglob("*.*")) if path.suffix in TABLE_SUFFIXES]
-        paths = [path for path in paths if _names_test_split(path.stem)] or paths
+        test_paths = [path for path in paths if _names_test_split(path.stem)]
+        paths = test_paths or paths
         default = [escape(path.relative_to(root).as_posix()) for path in paths]
         configs = _configs(root, repo) or {"default": default}
         if not any(configs.values()):
@@ -315,7 +395,7 @@ def _hub(repo: str, revision: str | None) -> Dataset:
 
 
 def _names_test_split(stem: str) -> bool:
-    """Whether the name of a file, without its ending, has the word "test": not so in "latest".
+    """Returns whether the name of a file, without its ending, has the word "test".
 
     >>> [_names_test_split(stem) for stem in ("test-00000-of-00001", "my_test2", "latest")]
     [True, True, False]
@@ -324,7 +404,13 @@ def _names_test_split(stem: str) -> bool:
 
 
 def _snapshot(repo: str, revision: str | None, patterns: Sequence[str]) -> Path:
-    """The folder of some files of a Hub data set; its name is the commit."""
+    """Downloads some files of a Hub data set; returns their folder, whose name is the commit.
+
+    Args:
+        repo: id of the data set.
+        revision: branch, tag or commit; None for the newest.
+        patterns: of the files.
+    """
     from huggingface_hub import snapshot_download
 
     wanted: Any = {"revision": revision, "allow_patterns": list(patterns)}
@@ -340,10 +426,14 @@ def _snapshot(repo: str, revision: str | None, patterns: Sequence[str]) -> Path:
 
 @cache
 def script(name: str) -> Any:
-    """Returns a module of the loading scripts, which are published with the data set."""
+    """Returns a module of the loading scripts, which are published with the data set.
+
+    They are not in this package, and are imported as one of the name `lmdiag_loading`.
+    """
     if "lmdiag_loading" not in sys.modules:
-        package = sys.modules["lmdiag_loading"] = ModuleType("lmdiag_loading")
+        package = ModuleType("lmdiag_loading")
         package.__path__ = [str(resource_path("datasets", "lmdiag", "loading"))]
+        sys.modules["lmdiag_loading"] = package
     return importlib.import_module(f"lmdiag_loading.{name}")
 
 
@@ -360,9 +450,10 @@ def cached(name: str) -> Path:
     If several processes call it at the same time, one builds and the others wait. `BadInput` if
     the source files cannot be fetched, or the cache cannot be written.
     """
+    # another folder after any change of the columns, of the scripts or of the demo source
     columns = {name: diagnostic.columns for name, diagnostic in diagnostics.built_in().items()}
     digest = hashlib.sha256(repr((diagnostics.CORE, columns)).encode())
-    for inside, path in script("directory").published_files():  # scripts and demo source
+    for inside, path in script("directory").published_files():
         digest.update(f"{inside}\n".encode() + path.read_bytes())
     folder = user_cache() / "data" / f"{name}-{digest.hexdigest()[:12]}"
     if is_folder(folder):

@@ -11,13 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from lmdiag.tables.table_files import Table, row_index
 from lmdiag.types import BadInput
-
-if TYPE_CHECKING:
-    pass
 
 EXTENDED_SETS: Mapping[str, str] = {
     "neg1500_gen": "NEG-1500-SIMP-GEN",
@@ -36,8 +33,20 @@ _ROLES = re.compile(r"(?P<start>.*\bwhich) (?P<object>.+?) the (?P<subject>.+) h
 _TAKES_AN = re.compile(
     r"(?!uni(?![mn])|u[krst][aeiou]|eu|ew|once?\b)[aeiou]|hour|heir|hono|honest", re.IGNORECASE
 )
-# what to call it in messages, the text before its last word, and that word
-_Sentence = tuple[str, str, str]
+
+
+class _Sentence(NamedTuple):
+    """A sentence of an extended set.
+
+    Attributes:
+        place: what messages call it, e.g. "FILE:3".
+        context: its text before the last word.
+        target: its last word.
+    """
+
+    place: str
+    context: str
+    target: str
 
 
 def extended_task(name: str) -> str | None:
@@ -46,11 +55,15 @@ def extended_task(name: str) -> str | None:
     >>> extended_task("NEG-1500-SIMP-GEN.txt"), extended_task("role1500"), extended_task("notes")
     ('neg1500_gen', 'role1500', None)
     """
-    names = {_letters(name): task for task, full in EXTENDED_SETS.items() for name in (task, full)}
-    return names.get(_letters(name.removesuffix(".txt")))
+    plain = _letters(name.removesuffix(".txt"))
+    for task, set_name in EXTENDED_SETS.items():
+        if plain in (_letters(task), _letters(set_name)):
+            return task
+    return None
 
 
 def _letters(text: str) -> str:
+    """Returns the letters and digits of a text, in lower case."""
     return re.sub(r"[\W_]+", "", text.lower())
 
 
@@ -70,50 +83,62 @@ def extended_rows(table: Table, task: str) -> Table:
         *words, target = text.removesuffix(",").split() or [""]
         if not words:
             raise table.error(row, f"expected a sentence whose last word is the target: {line!r}")
-        sentences.append((table.where(row), " ".join(words), target))
+        sentences.append(_Sentence(table.where(row), " ".join(words), target))
     if len(sentences) % 2:
         odd = f"an odd number of sentences, {len(sentences):,}; add the one that is missing"
-        place = f"{sentences[-1][0]}: the pair of this sentence has no second one"
+        place = f"{sentences[-1].place}: the pair of this sentence has no second one"
         raise BadInput(f"{place}: {table.name} has {odd}")
-    make = _role_rows if task == "role1500" else _negation_rows
+    rows_of_pair = _role_rows if task == "role1500" else _negation_rows
     rows: list[dict[str, Any]] = []
     places = []
     pairs = zip(sentences[::2], sentences[1::2], strict=True)
     for number, (first, second) in enumerate(pairs, start=1):
-        for values in make(f"{task}-{number}", first, second):
+        for values in rows_of_pair(f"{task}-{number}", first, second):
             rows.append({"item": str(number), "right_context": ""} | values)
-            places.append(first[0])
+            places.append(first.place)
     return Table.of_rows(table.name, rows, row_index(places))
 
 
 def _negation_rows(pair: str, first: _Sentence, second: _Sentence) -> Iterator[dict[str, Any]]:
-    """All four conditions of a pair: both targets in both sentences, as in NEG-136-SIMP."""
-    nouns = []
-    for (where, context, target), negated in ((first, False), (second, True)):
-        statement = _STATEMENT.fullmatch(context)
-        if statement is None or bool(statement["negation"]) != negated:
-            which, form = ("second", "is not a") if negated else ("first", "is a")
+    """Yields the four rows of a pair: both targets in both sentences, as in NEG-136-SIMP.
+
+    `BadInput` if the pair is not an affirmative sentence and its negation.
+
+    Args:
+        pair: name of the pair, with which ids begin.
+        first: the affirmative sentence, e.g. "A robin is a bird".
+        second: the negated one, e.g. "A robin is not a tree".
+    """
+    subjects = []
+    for sentence, is_negated in ((first, False), (second, True)):
+        statement = _STATEMENT.fullmatch(sentence.context)
+        if statement is None or bool(statement["negation"]) != is_negated:
+            which, form = ("second", "is not a") if is_negated else ("first", "is a")
             rule = f"the {which} sentence of a pair must be 'SUBJECT {form} TARGET,'"
+            text = f"{sentence.context} {sentence.target},"
             remedy = "put the two sentences of each pair on two lines after each other"
-            raise BadInput(f"{where}: {rule}, not {f'{context} {target},'!r:.90}: {remedy}")
-        nouns.append(statement["subject"])
-    bare = [_letters(re.sub(r"^an? ", "", noun, flags=re.IGNORECASE)) for noun in nouns]
-    # the published files have a few misprints
+            raise BadInput(f"{sentence.place}: {rule}, not {text!r:.90}: {remedy}")
+        subjects.append(statement["subject"])
+    bare = [_letters(re.sub(r"^an? ", "", subject, flags=re.IGNORECASE)) for subject in subjects]
+    # half of the letters are enough, since the published files have a few misprints
     if SequenceMatcher(None, bare[0], bare[1]).ratio() < 0.5:
-        before = f"is not that of the line before, {nouns[0]!r}"
+        before = f"is not that of the line before, {subjects[0]!r}"
         rule = "the two sentences of a pair differ in the negation and the last word"
-        raise BadInput(f"{second[0]}: its subject {nouns[1]!r} {before}: {rule}")
-    for condition in ("TA", "FA", "TN", "FN"):
-        polarity = "affirmative" if condition[1] == "A" else "negative"
+        raise BadInput(f"{second.place}: its subject {subjects[1]!r} {before}: {rule}")
+    for condition in ("TA", "FA", "TN", "FN"):  # true or false, affirmative or negated
+        is_true = condition[0] == "T"
+        is_affirmative = condition[1] == "A"
+        polarity = "affirmative" if is_affirmative else "negative"
         # What is true of the affirmed statement is false of the negated one.
-        target = (first if condition in ("TA", "FN") else second)[2]
-        context = (first if condition[1] == "A" else second)[1].rpartition(" ")[0]
+        target = first.target if is_true == is_affirmative else second.target
+        context = first.context if is_affirmative else second.context
+        context_without_article = context.rpartition(" ")[0]
         yield {
             "id": f"{pair}-{condition}",
             "condition": condition,
-            "context": f"{context} {'an' if _TAKES_AN.match(target) else 'a'}",
+            "context": f"{context_without_article} {'an' if _TAKES_AN.match(target) else 'a'}",
             "target": target,
-            "good": condition[0] == "T",
+            "good": is_true,
             "contrast": f"{pair}-{polarity}",
             "expected": [target] if condition == "TA" else [],
             "subset": "simp",
@@ -123,29 +148,37 @@ def _negation_rows(pair: str, first: _Sentence, second: _Sentence) -> Iterator[d
 
 
 def _role_rows(pair: str, first: _Sentence, second: _Sentence) -> Iterator[dict[str, Any]]:
-    """Each target in its own context and in the other one, as in ROLE-88."""
+    """Yields the four rows of a pair: each target in its own and the other context, as in ROLE-88.
+
+    Args:
+        pair: name of the pair, with which ids begin.
+        first: a sentence, e.g. "... which customer the waitress had served".
+        second: the sentence with the two roles exchanged.
+    """
     # Not all published pairs exchange two nouns and the verb, and nothing else: some keep the verb
     # or the nouns, or change more words.
-    one, two = (_ROLES.fullmatch(context.casefold()) for _, context, _ in (first, second))
+    first_roles = _ROLES.fullmatch(first.context.casefold())
+    second_roles = _ROLES.fullmatch(second.context.casefold())
     is_reversal = (
-        one is not None
-        and two is not None
-        and one["object"] != one["subject"]
-        and two.groups() == one.group("start", "subject", "object")
-        and first[2].casefold() != second[2].casefold()
+        first_roles is not None
+        and second_roles is not None
+        and first_roles["object"] != first_roles["subject"]
+        and second_roles.groups() == first_roles.group("start", "subject", "object")
+        and first.target.casefold() != second.target.casefold()
     )
-    for name, (_, context, target), other in (("a", first, second[1]), ("b", second, first[1])):
-        for condition, text in (("appropriate", context), ("reversed", other)):
+    for name, sentence, other in (("a", first, second), ("b", second, first)):
+        for condition in ("appropriate", "reversed"):
             is_good = condition == "appropriate"
-            roles = _ROLES.fullmatch(text)
+            context = sentence.context if is_good else other.context
+            roles = _ROLES.fullmatch(context)
             yield {
                 "id": f"{pair}-{name}-{condition}",
                 "condition": condition,
-                "context": text,
-                "target": target,
+                "context": context,
+                "target": sentence.target,
                 "good": is_good,
                 "contrast": f"{pair}-{name}",
-                "expected": [target] if is_good else [],
+                "expected": [sentence.target] if is_good else [],
                 "object": roles and roles["object"],
                 "subject": roles and roles["subject"],
                 "pair": "reversal" if is_reversal else "other",

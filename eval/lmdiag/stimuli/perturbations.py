@@ -17,9 +17,12 @@ NONE = "none"
 
 
 def names() -> list[str]:
-    """Returns the names of all perturbations."""
-    declared = diagnostics.built_in().values()
-    return list(dict.fromkeys(p.name for diagnostic in declared for p in diagnostic.perturbations))
+    """Returns the names of all perturbations that built-in diagnostics declare."""
+    declared: dict[str, None] = {}  # in order, each once
+    for diagnostic in diagnostics.built_in().values():
+        for perturbation in diagnostic.perturbations:
+            declared[perturbation.name] = None
+    return [*declared]
 
 
 def is_shuffled(task: str, setting: str) -> bool:
@@ -29,17 +32,21 @@ def is_shuffled(task: str, setting: str) -> bool:
 
 
 def chosen(asked: Sequence[str], tasks: Sequence[str]) -> tuple[str, ...]:
-    """Returns the perturbations that are asked for; `all` stands for those of the tasks.
+    """Returns the perturbations that are asked for, in the order of `names`.
 
     `BadInput`: an unknown one, one that none of the tasks has, or `none` together with another.
+
+    Args:
+        asked: names of perturbations; `all` stands for those of the tasks, `none` for no one.
+        tasks: that are run.
     """
     choices = [NONE, "all", *names()]
-    perturbations = {p.name for task in tasks for p in diagnostics.get(task).perturbations}
+    of_tasks = {p.name for task in tasks for p in diagnostics.get(task).perturbations}
     for name in asked:
         if name not in choices:
             unknown = f"unknown perturbation {name!r}{suggest(name, choices)}"
             raise BadInput(f"{unknown}: choose from {', '.join(choices)}")
-        if name not in (NONE, "all", *perturbations):
+        if name not in (NONE, "all", *of_tasks):
             built_in = diagnostics.built_in().items()
             owners = [task for task, diagnostic in built_in if diagnostic.perturbation(name)]
             made = f"the perturbation {name} is made for {' and '.join(owners)}"
@@ -47,20 +54,29 @@ def chosen(asked: Sequence[str], tasks: Sequence[str]) -> tuple[str, ...]:
             raise BadInput(f"{made}, not for {', '.join(tasks)}: {remedy}")
     if NONE in asked and len(asked) > 1:
         raise BadInput("--perturb none cannot be combined with other perturbations: leave it out")
-    return tuple(n for n in names() if n in asked or ("all" in asked and n in perturbations))
+    wanted = {*asked, *of_tasks} if "all" in asked else {*asked}
+    return tuple(name for name in names() if name in wanted)
 
 
 def settings(task: str, perturbations: Sequence[str], shuffles: int) -> list[tuple[str, int]]:
-    """Returns the (perturbation, run) in which a task is asked, the unperturbed one first.
+    """Returns each (perturbation, number of the shuffle) of a task, the unperturbed one first.
 
-    Perturbations that the task does not have are ignored; a shuffled one has `shuffles` runs.
+    Perturbations that the task does not have are ignored. The number is 0 if nothing is shuffled.
+
+    Args:
+        task: name of a diagnostic.
+        perturbations: names of the perturbations that are wanted.
+        shuffles: number of shuffles of a perturbation that is random.
 
     >>> settings("cprag102", ["shuf", "trunc", "obj"], 2)
     [('none', 0), ('shuf', 0), ('shuf', 1), ('trunc', 0)]
     """
-    wanted = [p for p in diagnostics.get(task).perturbations if p.name in perturbations]
-    runs = [(p.name, run) for p in wanted for run in range(shuffles if p.shuffled else 1)]
-    return [(NONE, 0), *runs]
+    runs = [(NONE, 0)]
+    for perturbation in diagnostics.get(task).perturbations:
+        if perturbation.name in perturbations:
+            n_shuffles = shuffles if perturbation.shuffled else 1
+            runs += [(perturbation.name, shuffle) for shuffle in range(n_shuffles)]
+    return runs
 
 
 def perturb(stimuli: Stimuli, name: str, run: int, seed: int) -> Stimuli:
@@ -115,6 +131,6 @@ class PerturbedContexts(Sequence[str]):
 
     def __getitem__(self, row: int | slice) -> str | list[str]:
         if isinstance(row, slice):
-            return [self[i] for i in range(len(self))[row]]
+            return [self[number] for number in range(len(self))[row]]
         stimulus = {name: values[row] for name, values in self._columns.items()}
         return self._change(stimulus, *self._setting)

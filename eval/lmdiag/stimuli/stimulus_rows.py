@@ -29,6 +29,7 @@ _Levels = tuple[str, ...]
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 _OWN_FORMS = ("", "sentences", "minimal_pairs")
 _BLOCK = 10_000  # rows that are written at a time
+_MOST_BALANCED = 24  # distinct values of a column that a sample balances; more are texts
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,20 +76,24 @@ class Stimuli:
     def fingerprint(self) -> str:
         """8 hexadecimal digits of a hash over all rows and columns, in any order.
 
-        The same for a directory and its copy on the Hub, and for the rows in another setting.
+        The same for a directory and its copy on the Hub, and for the rows in another setting, see
+        `with_contexts`.
         """
         return fingerprint(self._columns)
 
     @cached_property
     def content(self) -> str:
-        """The fingerprint of the rows under any name of the task, with which made-up ids begin."""
-        names = self._columns.keys() & {"id", "item", "contrast"}
-        start = f"{self.task}-"
-        unnamed = {
-            name: [str(value).removeprefix(start) for value in self._columns[name]]
-            for name in names
-        }
-        return fingerprint({**self._columns, **unnamed})
+        """The fingerprint of the rows without the name of the task, with which made-up ids begin.
+
+        The same rows have it under any name of their task.
+        """
+        columns = {**self._columns}
+        for name in ("id", "item", "contrast"):
+            if name in columns:
+                columns[name] = [
+                    str(value).removeprefix(f"{self.task}-") for value in columns[name]
+                ]
+        return fingerprint(columns)
 
     @property
     def diagnostic(self) -> Diagnostic:
@@ -97,15 +102,15 @@ class Stimuli:
 
     @cached_property
     def levels(self) -> Mapping[str, Labels]:
-        """Break-down -> level of each row; see `breakdown_columns` for a user's own rows."""
+        """Break-down -> level of each row; of a user's own rows, those of `breakdown_columns`."""
         from lmdiag.stimuli.designs.breakdowns import breakdown_columns
 
         levels = self.diagnostic.levels(self._columns)
         if self.task in diagnostics.built_in() or self.form not in _OWN_FORMS:
             return levels
         rows = self.whole or self
-        texts = rows.texts(*(("context", "target") if self.asks_words else ("sentence",)))
-        names = breakdown_columns(rows.columns(), levels, texts)
+        text_columns = ("context", "target") if self.asks_words else ("sentence",)
+        names = breakdown_columns(rows.columns(), levels, rows.texts(*text_columns))
         return {name: levels[name] for name in names}
 
     @property
@@ -144,8 +149,8 @@ class Stimuli:
 
     def texts(self, *names: str) -> list[str]:
         """Returns the text of each row: its columns of these names, joined by spaces."""
-        parts = (self._columns[name] for name in names if name in self._columns)
-        return [*map(" ".join, zip(*parts, strict=True))]
+        columns = [self._columns[name] for name in names if name in self._columns]
+        return [" ".join(texts) for texts in zip(*columns, strict=True)]
 
     def shown_rows(self, rows: Sequence[int]) -> str:
         """Returns what messages call some rows: their lines, or their ids if they have none."""
@@ -157,7 +162,7 @@ class Stimuli:
         """Returns the same rows, with the same fingerprint, but with other left contexts."""
         columns = {**self._columns, "context": list(contexts)}
         rows = replace(self, _columns=columns, perturbed={})
-        object.__setattr__(rows, "fingerprint", self.fingerprint)
+        object.__setattr__(rows, "fingerprint", self.fingerprint)  # the record is frozen
         return rows
 
 
@@ -171,15 +176,19 @@ def fingerprint(columns: Mapping[str, Sequence[Any]]) -> str:
     n_rows = max(map(len, columns.values()), default=0)
     digests: list[bytes] = []
     for start in range(0, n_rows, _BLOCK):
-        cells = (_json_texts(columns[name][start : start + _BLOCK]) for name in names)
-        rows = map(",".join, zip(*cells, strict=True))
-        digests += [hashlib.sha256(f"[{row}]".encode()).digest() for row in rows]
+        cells_of_columns = [_json_texts(columns[name][start : start + _BLOCK]) for name in names]
+        for cells in zip(*cells_of_columns, strict=True):
+            row = f"[{','.join(cells)}]"
+            digests.append(hashlib.sha256(row.encode()).digest())
     digests.sort()
     return hashlib.sha256(_encode(names).encode() + b"".join(digests)).hexdigest()[:8]
 
 
 def _json_texts(values: Sequence[Any]) -> list[str]:
-    """The values as JSON; a text is written as `_encode` writes it, in a third of the time."""
+    """Returns the values as JSON.
+
+    A text is written by `quoted`, which writes the same as `_encode` in a third of the time.
+    """
     if {*map(type, values)} == {str}:
         return [*map(quoted, values)]
     return [quoted(value) if isinstance(value, str) else _encode(value) for value in values]
@@ -202,46 +211,82 @@ def sample(
     sentences in NEG-136) divides the share of the others. Every choice beyond that follows from a
     SHA-256 of the seed and the contrast, so the sample does not depend on the machine, nor on the
     order of the rows.
+
+    Args:
+        columns: name -> values, of all rows.
+        limit: number of rows at most.
+        seed: for other samples of the same size.
+        diagnostic: of the rows.
+        by_item: whether items are taken whole, instead of contrasts.
     """
 
     @cache
     def digest(part: str | _Levels) -> bytes:
         return hashlib.sha256(f"{seed}/{part}".encode("utf-8", "surrogatepass")).digest()
 
-    contrasts: dict[str, list[int]] = {}  # a row that is not compared stands alone
-    whole = "item" if diagnostic.has_regions or by_item else "contrast"
-    ids = columns["id"]
-    for row, name in enumerate(columns.get(whole, ids)):
-        contrasts.setdefault(name or ids[row], []).append(row)
-    balanced = [columns["condition"]]
-    for name in sorted(columns.keys() - diagnostic.core_columns):
-        types = set(map(type, columns[name])) - {type(None)}
-        # a column with more distinct values is text
-        few = types <= {str, bool, int} and 2 <= len(set(columns[name])) <= 24
-        if few or name in diagnostic.breakdowns:
-            balanced.append(columns[name])
-    is_shared = [not any(value is None or value == "" for value in column) for column in balanced]
+    column_of_units = "item" if diagnostic.has_regions or by_item else "contrast"
+    rows_of_units = _rows_of_units(columns, column_of_units)
+    balanced = _balanced_columns(columns, diagnostic)
+    has_all = [not any(value is None or value == "" for value in column) for column in balanced]
     good = columns.get("good", [True] * len(columns["id"]))
-    # levels that all contrasts have -> all levels of the good row -> contrasts, next one last
+    # levels that all units have -> all levels of the good row -> units, the next one last
     strata: dict[_Levels, dict[_Levels, list[str]]] = {}
-    for name in sorted(contrasts, key=digest, reverse=True):
-        row = min(contrasts[name], key=lambda row: not good[row])
-        levels = tuple(str(column[row]) for column in balanced)
-        shared = tuple(compress(levels, is_shared))
-        strata.setdefault(shared, {}).setdefault(levels, []).append(name)
+    for unit in sorted(rows_of_units, key=digest, reverse=True):
+        good_row = min(rows_of_units[unit], key=lambda row: not good[row])
+        levels = tuple(str(column[good_row]) for column in balanced)
+        shared = tuple(compress(levels, has_all))
+        strata.setdefault(shared, {}).setdefault(levels, []).append(unit)
     n_drawn: Counter[Any] = Counter()  # of shared levels, of all levels, of each level alone
 
-    def n_alone(levels: _Levels) -> int:
-        return sum(n_drawn[at] for at in enumerate(levels))
+    def n_drawn_alone(levels: _Levels) -> int:
+        return sum(n_drawn[number, level] for number, level in enumerate(levels))
 
-    chosen: list[int] = []
-    while left := [shared for shared, parts in strata.items() if any(parts.values())]:
-        shared = min(left, key=lambda x: (n_drawn[x], min(map(n_alone, strata[x])), digest(x)))
-        parts = [levels for levels, names in strata[shared].items() if names]
-        levels = min(parts, key=lambda x: (n_drawn[shared, x], n_alone(x), digest(x)))
-        rows = contrasts[strata[shared][levels].pop()]
-        if chosen and len(chosen) + len(rows) > limit:
+    def rank_of_shared(shared: _Levels) -> tuple[int, int, bytes]:
+        least = min(n_drawn_alone(levels) for levels in strata[shared])
+        return n_drawn[shared], least, digest(shared)
+
+    def rank_of_levels(levels: _Levels) -> tuple[int, int, bytes]:
+        return n_drawn[shared, levels], n_drawn_alone(levels), digest(levels)
+
+    sampled_rows: list[int] = []
+    while left := [shared for shared, units in strata.items() if any(units.values())]:
+        shared = min(left, key=rank_of_shared)
+        levels = min(
+            (levels for levels, units in strata[shared].items() if units), key=rank_of_levels
+        )
+        rows = rows_of_units[strata[shared][levels].pop()]
+        if sampled_rows and len(sampled_rows) + len(rows) > limit:
             break
-        chosen += rows
+        sampled_rows += rows
         n_drawn.update([shared, (shared, levels), *enumerate(levels)])
-    return sorted(chosen)
+    return sorted(sampled_rows)
+
+
+def _rows_of_units(columns: Mapping[str, Sequence[Any]], name: str) -> dict[str, list[int]]:
+    """Returns contrast or item -> its rows; a row without one stands alone, under its id.
+
+    Args:
+        columns: name -> values.
+        name: of the column of contrasts or items.
+    """
+    ids = columns["id"]
+    rows_of_units: dict[str, list[int]] = {}
+    for row, unit in enumerate(columns.get(name, ids)):
+        rows_of_units.setdefault(unit or ids[row], []).append(row)
+    return rows_of_units
+
+
+def _balanced_columns(
+    columns: Mapping[str, Sequence[Any]], diagnostic: Diagnostic
+) -> list[Sequence[Any]]:
+    """Returns the columns whose levels a sample balances: conditions, break-downs and a few labels.
+
+    Labels are 2 to 24 distinct texts, whole numbers or truth values; others are texts.
+    """
+    balanced = [columns["condition"]]
+    for name in sorted(columns.keys() - diagnostic.core_columns):
+        types = {type(value) for value in columns[name]} - {type(None)}
+        n_values = len({*columns[name]}) if types <= {str, bool, int} else 0
+        if 2 <= n_values <= _MOST_BALANCED or name in diagnostic.breakdowns:
+            balanced.append(columns[name])
+    return balanced

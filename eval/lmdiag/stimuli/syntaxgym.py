@@ -52,10 +52,14 @@ class _Suite(BaseModel):
 
 
 def suite_rows(value: Any, name: str, stem: str) -> Table:
-    """Returns a row for each item and condition of a suite in a file of this name.
+    """Returns a row for each item and condition of a test suite, with its sentence and regions.
 
-    `stem` is the name of the suite where `meta` has none. A suite that breaks a rule is a
-    `BadInput`, which names file, item, condition and field.
+    A suite that breaks a rule is a `BadInput`, which names file, item, condition and field.
+
+    Args:
+        value: the suite as JSON is read: dicts and lists.
+        name: of the file, for messages.
+        stem: name of the suite where `meta` has none.
     """
     from lmdiag.measures.formulas import FormulaError, parse_formula
 
@@ -75,7 +79,7 @@ def suite_rows(value: Any, name: str, stem: str) -> Table:
             place = f"{name}, prediction {number}: formula {prediction.formula!r}"
             raise BadInput(f"{place}: {error}") from None
     _check_items(suite.items, formulas, name)
-    rows: dict[str, dict[str, Any]] = {}  # what to call it in messages -> row
+    rows: dict[str, dict[str, Any]] = {}  # what messages call a row -> the row
     for item in suite.items:
         for condition in item.conditions:
             place = f"{name}, item {item.item_number}, condition {condition.condition_name}"
@@ -94,7 +98,11 @@ def suite_rows(value: Any, name: str, stem: str) -> Table:
 
 
 def _text_of(problem: ValidationProblem) -> str:
-    """The problem of a suite, as ", item 2, condition 1: condition_name must be ..."."""
+    """Returns the problem of a suite, as ", item 2, condition 1: condition_name must be ...".
+
+    Args:
+        problem: with its location as pydantic gives it, e.g. ("items", 1, "conditions", 0, ...).
+    """
     place = ""
     field = ""
     for part in problem.location:
@@ -103,14 +111,23 @@ def _text_of(problem: ValidationProblem) -> str:
             field = ""
         else:
             field = f"{field}.{part}" if field else part
-    given = "" if problem.given[0] in "{[" else f", not {problem.given}"
-    message = problem.message.replace("input should", "must") + given
     plain = {"missing": "is missing", "too_short": "is empty", "model_type": "must be an object"}
-    return f"{place}: {field} {plain.get(problem.kind, message)}"
+    message = plain.get(problem.kind, "")
+    if not message:
+        message = problem.message.replace("input should", "must")
+        if problem.given[0] not in "{[":  # objects and lists are too long to show
+            message += f", not {problem.given}"
+    return f"{place}: {field} {message}"
 
 
 def _check_items(items: Sequence[_Item], formulas: Sequence[Formula], name: str) -> None:
-    """Checks what spans several fields: numbers, names, and what the formulas read."""
+    """Checks what spans several fields: numbers, names, and what the formulas read.
+
+    Args:
+        items: of a suite.
+        formulas: its predictions.
+        name: of the file, for messages.
+    """
     names = {condition.condition_name for condition in items[0].conditions}
     numbers: set[int] = set()
     for item in items:
@@ -118,7 +135,7 @@ def _check_items(items: Sequence[_Item], formulas: Sequence[Formula], name: str)
         if item.item_number in numbers:
             raise BadInput(f"{place}: item_number is there twice: number items anew")
         numbers.add(item.item_number)
-        conditions: dict[str, list[int]] = {}
+        conditions: dict[str, list[int]] = {}  # name -> numbers of its regions
         for condition in item.conditions:
             title = condition.condition_name
             regions = [region.region_number for region in condition.regions]
@@ -128,14 +145,15 @@ def _check_items(items: Sequence[_Item], formulas: Sequence[Formula], name: str)
                 rule = "give each region a number of its own, in ascending order"
                 raise BadInput(f"{place}, condition {title}: region_number: {rule}, not {regions}")
             conditions[title] = regions
-        if different := names ^ conditions.keys():
+        different = names ^ conditions.keys()
+        if different:
             both = f"in this item and in item {items[0].item_number}, but in one of the two"
             raise BadInput(f"{place}: conditions: {min(different)} is not {both}")
-        reads = [(count, x) for count, f in enumerate(formulas, start=1) for x in f.regions]
-        for count, region in reads:
-            missing = f"{place}: prediction {count} reads {region}, but there is no such"
-            if region.condition not in conditions:
-                raise BadInput(f"{missing} condition: choose from {', '.join(conditions)}")
-            known = conditions[region.condition]
-            if region.number is not None and region.number not in known:
-                raise BadInput(f"{missing} region: choose from {known}")
+        for number, formula in enumerate(formulas, start=1):
+            for region in formula.regions:
+                missing = f"{place}: prediction {number} reads {region}, but there is no such"
+                if region.condition not in conditions:
+                    raise BadInput(f"{missing} condition: choose from {', '.join(conditions)}")
+                choices = conditions[region.condition]
+                if region.number is not None and region.number not in choices:
+                    raise BadInput(f"{missing} region: choose from {choices}")
