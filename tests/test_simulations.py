@@ -134,7 +134,7 @@ def contrasts(n, rows):
 def guesses(rng, n, rows, step):
     """Which row is preferred at random, by log-probabilities that are multiples of a step."""
     values = rng.normal(size=n * rows)
-    return contrasts(n, rows).verdicts("sensitivity", np.round(values / step) * step)
+    return contrasts(n, rows).share_with_good_highest("sensitivity", np.round(values / step) * step)
 
 
 def tied_against_chance(rng, n, rows, step):

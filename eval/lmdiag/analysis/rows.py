@@ -252,7 +252,7 @@ def _sensitivity(table: DataFrame) -> Series:
     log_prob = -table["surprisal"].astype(float).to_numpy() * math.log(2)
     trials = Trials(rows.to_dict("list"), {"log_prob": log_prob.tolist()}, {})
     try:
-        scores = trials.contrasts.verdicts("sensitivity", trials.log_prob)
+        scores = trials.contrasts.share_with_good_highest("sensitivity", trials.log_prob)
     except ValueError as error:
         raise BadInput(f"correct: {error}") from None
     values = dict(zip(scores.items, scores.values, strict=True))

@@ -10,7 +10,7 @@ what readers call it. Nothing else has to know of it.
 
 from __future__ import annotations
 
-from lmdiag.measures.accuracy import with_expected
+from lmdiag.measures.accuracy import rows_with_expected
 from lmdiag.measures.agreement import AGREEMENT_LAYOUT, CUTOFFS
 from lmdiag.measures.cloze import ItemWords, item_measures, response_folds, words_of_items
 from lmdiag.measures.contrasts import probability_difference, sensitivity
@@ -51,7 +51,6 @@ __all__ = [
     "ItemWords", "Labels", "MeasureName", "Scores", "Statistic", "Trials", "cloze_correlations",
     "critical_region", "fold_word", "folds_for", "human_shares", "is_human", "is_pooled",
     "item_measures", "match_rule", "measures_of", "part_bits", "probability_difference",
-    "quartiles", "register", "registered", "response_folds", "sensitivity", "sentence_parts",
-    "shown_as", "with_expected", "words_of_items",
-    "words_sharing_tokens",
+    "quartiles", "register", "registered", "response_folds", "rows_with_expected", "sensitivity",
+    "sentence_parts", "shown_as", "words_of_items", "words_sharing_tokens",
 ]  # fmt: skip

@@ -11,20 +11,24 @@ Source: Newman, Ang, Gong and Hewitt (2021).
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag.measures.registry import register
 from lmdiag.measures.scores import (
+    Flags,
     Floats,
+    Items,
+    LevelPositions,
     Scores,
     Statistic,
     Trials,
-    floats,
-    higher,
+    exceeds,
+    float_array,
     number_text,
-    positions,
+    positions_by_label,
 )
 from lmdiag.types import BOTTOM_CUTOFFS, TOP_CUTOFFS
 
@@ -51,23 +55,26 @@ AGREEMENT_LAYOUT: tuple[str, ...] = (
 
 @register("agreement", tse="TSE")
 def tse(trials: Trials) -> list[Scores]:
-    """Returns tse: sensitivity over the minimal pairs whose verbs are all single tokens."""
+    """Returns tse: sensitivity over the minimal pairs whose verbs are all single tokens.
+
+    That is the share of pairs whose right verb has a higher log-probability than the wrong one; a
+    tie counts as not right. Pairs with a verb of several tokens are not part of the measure.
+    """
     if not trials.has("log_prob") or not trials.has("n_tokens"):
         return []
     contrasts = trials.contrasts
-    is_several_tokens = floats(trials.predictions["n_tokens"]) != 1
-    has_bad_of_several = (
-        np.bincount(
-            contrasts.bad_of, is_several_tokens[contrasts.bad], minlength=len(contrasts.ids)
-        )
-        > 0
+    is_several_tokens = float_array(trials.predictions["n_tokens"]) != 1
+    n_bad_of_several = np.bincount(
+        contrasts.contrast_of_bad, is_several_tokens[contrasts.bad], minlength=len(contrasts.ids)
     )
+    is_excluded = (n_bad_of_several > 0) | is_several_tokens[contrasts.good]
     tied = contrasts.are_tied(trials.log_prob)
-    verdict = higher(*contrasts.pairs(trials.log_prob))
-    verdict = np.where(tied & ~np.isnan(verdict), 0.0, verdict)
-    values = np.where(has_bad_of_several | is_several_tokens[contrasts.good], np.nan, verdict)
-    scores = contrasts.build("tse", values, with_chance=True, tied=tied)
-    # a pair with a verb of several tokens is outside the measure by definition, not left out of it
+    good, bad = contrasts.good_and_highest_bad(trials.log_prob)
+    is_right = exceeds(good, bad)
+    is_right = np.where(tied & ~np.isnan(is_right), 0.0, is_right)
+    values = np.where(is_excluded, np.nan, is_right)
+    scores = contrasts.build_scores("tse", values, with_chance=True, tied=tied)
+    # excluded pairs are outside the measure by definition: they do not count as left out
     return [replace(scores, left_out=())]
 
 
@@ -80,76 +87,108 @@ def tse(trials: Trials) -> list[Scores]:
     one_kind="only one of the models sees what is right of the blank",
 )
 def agreement(trials: Trials) -> list[Scores]:
-    """Returns ew, mw and the values at every cut-off.
+    """Returns ew, mw and the values at every cut-off, as scores over distinct contexts.
 
-    EW and MW are means over distinct contexts: a context counts once, with the levels of its first
-    pair; a break-down counts it once in each of its levels. A context without a kept verb is left
-    out of a cut-off; `left_out@top=0.1` is their share, `mass@top=0.1` the mean mass on the verb
-    forms that count. Guessing between the two forms of a verb gives EW and MW of 1/2 at any
-    cut-off.
+    A context counts once, with the levels of its first pair; a break-down counts it once in each of
+    its levels. A context without a kept verb is left out of a cut-off; `left_out@top=0.1` is their
+    share, `mass@top=0.1` the mean mass on the verb forms that count. Guessing between the two forms
+    of a verb gives EW and MW of 1/2 at any cut-off.
 
     Args:
-        trials: predictions have `agreement`, one `AGREEMENT_LAYOUT` per row.
+        trials: predictions have `agreement`: per row None, or a value for each name of
+            `AGREEMENT_LAYOUT` ("ew", "mw", "ew@top=0.1", ...).
     """
     if not trials.has("agreement"):
         return []
     no_values = (None,) * len(AGREEMENT_LAYOUT)
     rows = [row or no_values for row in trials.predictions["agreement"]]
     columns = dict(zip(AGREEMENT_LAYOUT, np.array(rows, dtype=np.float64).T, strict=True))
-    texts = [trials.rows["context"]] + ([] if trials.left_only else [trials.rows["right_context"]])
-    number_of_context: dict[tuple[str, ...], int] = {}  # of the distinct contexts
-    context_of_row = np.array(
-        [number_of_context.setdefault(x, len(number_of_context)) for x in zip(*texts, strict=True)]
-    )
-    # rows of one context have the same values: the first good one stands for all
-    good = np.flatnonzero(trials.rows["good"])
-    first_rows = _first_of_each(context_of_row, good)
-    items = trials.ids[first_rows]
-    item_of = np.full(len(number_of_context), -1)
-    item_of[context_of_row[first_rows]] = np.arange(len(items))
-    levels = {
-        by: {
-            level: item_of[
-                context_of_row[_first_of_each(context_of_row, np.intersect1d(level_rows, good))]
-            ]
-            for level, level_rows in positions(labels).items()
-        }
-        for by, labels in trials.levels.items()
-    }
+    contexts = _distinct_contexts(trials)
 
-    def mean(name: str, column: Floats, statistic: Statistic = "share") -> Scores:
-        """Returns the scores of one measure, a value per context; undefined ones are left out.
-
-        `column` has the values of all rows; those of the rows of one context are the same.
-        """
-        values = column[first_rows]
+    def scores_of(name: str, column: Floats, statistic: Statistic = "share") -> Scores:
+        """Returns the scores of a measure; `column` has its value for each row, or NaN."""
+        values = column[contexts.first_rows]
+        has_chance = name.startswith(("ew", "mw"))
+        chance = np.full(len(contexts.ids), 0.5) if has_chance else None
         is_defined = ~np.isnan(values)
-        position = np.cumsum(is_defined) - 1  # of a defined item among those
-        levels_of_defined = {
-            by: {
-                level: position[where[is_defined[where]]]
-                for level, where in positions.items()
-                if is_defined[where].any()
-            }
-            for by, positions in levels.items()
-        }
-        chance = np.full(len(items), 0.5) if name.startswith(("ew", "mw")) else None
-        scores = Scores(name, items, values, statistic, chance=chance).take(is_defined)
-        left_out = tuple(items[~is_defined])
-        levels_of_defined = {
-            by: positions for by, positions in levels_of_defined.items() if positions
-        }
-        return replace(scores, levels=levels_of_defined, left_out=left_out)
+        scores = Scores(name, contexts.ids, values, statistic, chance=chance).take(is_defined)
+        levels = _levels_of_defined(contexts.levels, is_defined)
+        return replace(scores, levels=levels, left_out=tuple(contexts.ids[~is_defined]))
 
-    scores = [mean(name, columns[name]) for name in ("ew", "mw")]
+    scores = [scores_of(name, columns[name]) for name in ("ew", "mw")]
     for cutoff in CUTOFFS:
-        names = (f"ew@{cutoff}", f"mw@{cutoff}", f"mass@{cutoff}")
-        is_missing = np.isnan(columns[names[0]]).astype(np.float64)
-        scores += [mean(name, columns[name]) for name in names]
-        scores.append(mean(f"left_out@{cutoff}", is_missing, "proportion"))
+        for name in (f"ew@{cutoff}", f"mw@{cutoff}", f"mass@{cutoff}"):
+            scores.append(scores_of(name, columns[name]))
+        is_missing = np.isnan(columns[f"ew@{cutoff}"]).astype(np.float64)
+        scores.append(scores_of(f"left_out@{cutoff}", is_missing, "proportion"))
     return scores
 
 
-def _first_of_each(contexts: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The first of some rows, in ascending order, with each context."""
-    return rows[np.sort(np.unique(contexts[rows], return_index=True)[1])]
+class _Contexts(NamedTuple):
+    """The distinct contexts of rows, in order of first appearance.
+
+    Attributes:
+        ids: id of the first good row of each context, (n,).
+        first_rows: position of this row, whose values stand for all rows of the context, (n,).
+        levels: break-down -> level -> positions of its contexts, from 0 to n - 1.
+    """
+
+    ids: Items
+    first_rows: NDArray[np.intp]
+    levels: LevelPositions
+
+
+def _distinct_contexts(trials: Trials) -> _Contexts:
+    """Returns the distinct contexts of the good rows; all rows of a context have the same values.
+
+    Models that read the left context only have the same context where this is the same.
+    """
+    texts = [trials.rows["context"]]
+    if not trials.left_only:
+        texts.append(trials.rows["right_context"])
+    number_of_context: dict[tuple[str, ...], int] = {}
+    context_of_row = np.array(
+        [
+            number_of_context.setdefault(context, len(number_of_context))
+            for context in zip(*texts, strict=True)
+        ]
+    )
+    good_rows = np.flatnonzero(trials.rows["good"])
+    first_rows = _first_row_of_each_context(context_of_row, good_rows)
+    item_of_context = np.full(len(number_of_context), -1)  # -1 for a context without a good row
+    item_of_context[context_of_row[first_rows]] = np.arange(len(first_rows))
+    levels: dict[str, dict[str, NDArray[np.intp]]] = {}
+    for by, labels in trials.levels.items():
+        levels[by] = {}
+        for level, level_rows in positions_by_label(labels).items():
+            good_level_rows = np.intersect1d(level_rows, good_rows)
+            rows = _first_row_of_each_context(context_of_row, good_level_rows)
+            levels[by][level] = item_of_context[context_of_row[rows]]
+    return _Contexts(trials.ids[first_rows], first_rows, levels)
+
+
+def _first_row_of_each_context(
+    context_of_row: NDArray[np.intp], rows: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Returns, of `rows` in ascending order, those that are the first ones of their contexts."""
+    _, first_places = np.unique(context_of_row[rows], return_index=True)
+    return rows[np.sort(first_places)]
+
+
+def _levels_of_defined(levels: LevelPositions, is_defined: Flags) -> LevelPositions:
+    """Returns the positions of items in each level after undefined items are removed.
+
+    Levels and break-downs without a defined item are left out.
+
+    Args:
+        levels: break-down -> level -> positions among all items.
+        is_defined: whether each item is kept, (n,).
+    """
+    new_position = np.cumsum(is_defined) - 1  # of a kept item among the kept ones
+    kept_levels: dict[str, dict[str, NDArray[np.intp]]] = {}
+    for by, positions_of_level in levels.items():
+        for level, positions in positions_of_level.items():
+            kept = positions[is_defined[positions]]
+            if kept.size:
+                kept_levels.setdefault(by, {})[level] = new_position[kept]
+    return kept_levels

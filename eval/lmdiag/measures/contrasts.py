@@ -12,10 +12,10 @@ from lmdiag.measures.scores import (
     Floats,
     Scores,
     Trials,
-    floats,
-    higher,
+    exceeds,
+    float_array,
     number_text,
-    positions,
+    positions_by_label,
 )
 
 _BOOST = 0.01
@@ -32,6 +32,10 @@ def sensitivity(trials: Trials, threshold: float) -> list[Scores]:
     probabilities. A contrast whose highest log-probability two rows share is tied, see
     `Contrasts.are_tied`. Guessing gives 1 / number of rows of a contrast.
 
+    Args:
+        trials: rows, and what a model predicted for them.
+        threshold: t, e.g. 0.01.
+
     Source: Ettinger (2020), tables 5, 9, 12 and 14; t = 0.01 in its section 7.2.
     """
     if "contrast" not in trials.rows or not trials.has("log_prob"):
@@ -39,9 +43,10 @@ def sensitivity(trials: Trials, threshold: float) -> list[Scores]:
     contrasts = trials.contrasts
     tied = contrasts.are_tied(trials.log_prob)
     name = f"sensitivity@{number_text(threshold)}"
+    probabilities = np.exp(trials.log_prob)
     return [
-        contrasts.verdicts("sensitivity", trials.log_prob, tied=tied),
-        contrasts.verdicts(name, np.exp(trials.log_prob), threshold, tied=tied),
+        contrasts.share_with_good_highest("sensitivity", trials.log_prob, tied=tied),
+        contrasts.share_with_good_highest(name, probabilities, by=threshold, tied=tied),
     ]
 
 
@@ -49,7 +54,7 @@ def sensitivity(trials: Trials, threshold: float) -> list[Scores]:
     ("sentences", "minimal_pairs"), "sensitivity", sensitivity_mean="sensitivity, mean per token"
 )
 def sentence_measures(trials: Trials) -> list[Scores]:
-    """Returns the measures of contrasts between whole sentences; none where rows are not compared.
+    """Returns the measures of contrasts between whole sentences; [] where rows have no contrasts.
 
     sensitivity: the good sentence has a higher log-probability than every bad one.
     sensitivity_mean: it has a higher log-probability per token, which does not favour short ones.
@@ -60,11 +65,12 @@ def sentence_measures(trials: Trials) -> list[Scores]:
     """
     if not trials.has("log_prob") or "contrast" not in trials.rows:
         return []
-    scores = [trials.contrasts.verdicts("sensitivity", trials.log_prob)]
+    contrasts = trials.contrasts
+    scores = [contrasts.share_with_good_highest("sensitivity", trials.log_prob)]
     if trials.has("n_tokens"):
-        n_tokens = floats(trials.predictions["n_tokens"])
+        n_tokens = float_array(trials.predictions["n_tokens"])
         means = trials.log_prob / np.where(n_tokens > 0, n_tokens, np.nan)
-        scores.append(trials.contrasts.verdicts("sensitivity_mean", means))
+        scores.append(contrasts.share_with_good_highest("sensitivity_mean", means))
     return scores
 
 
@@ -73,32 +79,41 @@ def probability_difference(trials: Trials) -> list[Scores]:
     """Returns the mean of p(good) - p(bad) over contrasts, to compare with `cloze_difference`."""
     if not trials.has("log_prob"):
         return []
-    return [trials.contrasts.differences("probability_difference", np.exp(trials.log_prob))]
+    probabilities = np.exp(trials.log_prob)
+    return [trials.contrasts.mean_difference("probability_difference", probabilities)]
 
 
 @register("cprag102", within_category_boost="within-category boost")
 def within_category_boost(trials: Trials) -> list[Scores]:
     """Returns the share of contrasts with p(within_category) - p(between_category) > 0.01.
 
+    These are the rows of a contrast with such a `condition`; a contrast without one of them is left
+    out, and without any of them in all rows there is no score.
+
     Source: the comparison of Federmeier and Kutas (1999) that CPRAG-102 is made for.
     """
     conditions = trials.rows["condition"]
-    is_there = {"within_category", "between_category"} <= {*conditions}
-    if not trials.has("log_prob") or not is_there:
+    has_both = "within_category" in conditions and "between_category" in conditions
+    if not trials.has("log_prob") or not has_both:
         return []
-    pairs = zip(trials.rows["contrast"], conditions, strict=True)
-    row_of = {pair: row for row, pair in enumerate(pairs)}
-    p = np.append(np.exp(trials.log_prob), np.nan)  # at -1, for a row that is missing
-    contrasts = trials.contrasts.ids
-    within = p[[row_of.get((contrast, "within_category"), -1) for contrast in contrasts]]
-    between = p[[row_of.get((contrast, "between_category"), -1) for contrast in contrasts]]
-    is_boosted = higher(within, between, by=_BOOST)
-    return [trials.contrasts.build("within_category_boost", is_boosted)]
+    probability_of: dict[tuple[str, str], float] = {}
+    probabilities = np.exp(trials.log_prob)
+    for contrast, condition, probability in zip(
+        trials.rows["contrast"], conditions, probabilities, strict=True
+    ):
+        probability_of[contrast, condition] = probability
+    ids = trials.contrasts.ids
+    within = [probability_of.get((contrast, "within_category"), np.nan) for contrast in ids]
+    between = [probability_of.get((contrast, "between_category"), np.nan) for contrast in ids]
+    is_boosted = exceeds(np.array(within), np.array(between), by=_BOOST)
+    return [trials.contrasts.build_scores("within_category_boost", is_boosted)]
 
 
 @register("choice", "sensitivity", position_bias="position bias", labels_mass="mass on labels")
 def choice_measures(trials: Trials) -> list[Scores]:
     """Returns the measures of forced choices (`lmdiag.asking.elicitation`), over contrasts.
+
+    Each contrast is asked in several orders of its rows, in which they have the labels 1, 2, ...
 
     sensitivity: the good row has the highest log-probability, a mean over the orders of its labels.
     position_bias: the share of orders whose answer, the label with the highest log-probability, is
@@ -112,30 +127,33 @@ def choice_measures(trials: Trials) -> list[Scores]:
     contrasts = trials.contrasts
     bias = np.full(len(contrasts.ids), np.nan)
     mass = np.full(len(contrasts.ids), np.nan)
-    for number, orders in enumerate(_orders(trials)):
-        if not np.isnan(orders).any() and not contrasts.is_equal[number]:
+    for number, log_probs in enumerate(_label_log_probs(trials)):  # (orders, labels)
+        if not np.isnan(log_probs).any() and not contrasts.has_equal_rows[number]:
             # the label that the model answers with in each order; tied labels are all answers
-            is_answer = orders >= orders.max(axis=1, keepdims=True) - TIE
+            is_answer = log_probs >= log_probs.max(axis=1, keepdims=True) - TIE
             bias[number] = np.mean(is_answer[:, 0] / is_answer.sum(axis=1))
-            mass[number] = np.exp(orders).sum(axis=1).mean()
+            mass[number] = np.exp(log_probs).sum(axis=1).mean()
     return [
-        contrasts.verdicts("sensitivity", trials.log_prob),
-        contrasts.build("position_bias", bias, "share", with_chance=True),
-        contrasts.build("labels_mass", mass, "share"),
+        contrasts.share_with_good_highest("sensitivity", trials.log_prob),
+        contrasts.build_scores("position_bias", bias, "share", with_chance=True),
+        contrasts.build_scores("labels_mass", mass, "share"),
     ]
 
 
-def _orders(trials: Trials) -> Iterator[Floats]:
-    """Yields log-probabilities of each contrast in order of first appearance, (orders, labels)."""
+def _label_log_probs(trials: Trials) -> Iterator[Floats]:
+    """Yields the log-probability of each label in each order of a contrast, (orders, labels).
+
+    The prediction `labels` of a row has the log-probabilities of label 1, 2, ... in the orders in
+    which the row has this label. Contrasts are in order of first appearance.
+    """
     ids = trials.rows["id"]
     labels = trials.predictions["labels"]
-    for rows in positions(trials.rows["contrast"]).values():
-        size = len(rows)
-        labels_of_rows = [
-            labels[row] or [None] * size for row in sorted(rows, key=lambda row: ids[row])
-        ]
+    for positions in positions_by_label(trials.rows["contrast"]).values():
+        rows = sorted(positions, key=lambda row: ids[row])
+        n_rows = len(rows)
+        log_probs_of_rows = [labels[row] or [None] * n_rows for row in rows]
         # in the order that begins with row i, label j is that of row i + j
-        log_probs_in_order = [
-            [labels_of_rows[(i + j) % size][j] for j in range(size)] for i in range(size)
+        log_probs = [
+            [log_probs_of_rows[(i + j) % n_rows][j] for j in range(n_rows)] for i in range(n_rows)
         ]
-        yield floats(log_probs_in_order)  # type: ignore[arg-type]
+        yield float_array(log_probs)  # type: ignore[arg-type]

@@ -57,7 +57,9 @@ class RegionOf(NamedTuple):
     condition: str
 
     def __str__(self) -> str:
-        return f"({'*' if self.number is None else self.number};%{self.condition}%)"
+        """Returns the region as formulas write it, e.g. `(6;%match%)`, `(*;%match%)`."""
+        number = "*" if self.number is None else self.number
+        return f"({number};%{self.condition}%)"
 
 
 Surprisals = Mapping[RegionOf, float]
@@ -73,7 +75,12 @@ class Formula:
     _value: Callable[[Surprisals], Any]
 
     def holds(self, surprisals: Surprisals) -> bool | None:
-        """Returns whether the prediction is true; None where a surprisal (bits) is not finite."""
+        """Returns whether the prediction is true of an item; None where it is undefined.
+
+        Args:
+            surprisals: bits of each region that the formula reads; it is undefined if one of them
+                is not finite.
+        """
         is_defined = all(math.isfinite(surprisals[region]) for region in self.regions)
         return bool(self._value(surprisals)) if is_defined else None
 
@@ -89,37 +96,37 @@ def parse_formula(text: str) -> Formula:
     True
     """
     variable_of: dict[RegionOf, str] = {}
-    terms: list[str] = []  # tokens of the Python expression
+    python_tokens: list[str] = []
     token_starts: list[int] = []  # where each token begins in `text`
     end = 0
     text_end = len(text.rstrip())
     while end < text_end:
-        if len(terms) == _LONGEST:
+        if len(python_tokens) == _LONGEST:
             raise FormulaError(f"more than {_LONGEST} parts at character {end + 1}")
         match = _TOKEN.match(text, end)
         if match is None:
             start = len(text) - len(text[end:].lstrip())
             raise FormulaError(f"unexpected {text[start]!r} at character {start + 1}")
-        start = match.start(str(match.lastgroup))
+        start = match.start(str(match.lastgroup))  # without the white space before the token
         end = match.end()
-        term = match[0].strip()
+        token = match[0].strip()
         if match["region"]:
             number = None if match["index"] == "*" else int(match["index"])
-            term = variable_of.setdefault(
-                RegionOf(number, match["condition"]), f"r{len(variable_of)}"
-            )
+            region = RegionOf(number, match["condition"])
+            token = variable_of.setdefault(region, f"r{len(variable_of)}")
         elif match["number"]:
-            term = repr(float(term))
-            if term == "inf":
+            token = repr(float(token))
+            if token == "inf":
                 raise FormulaError(f"the number is too large at character {start + 1}")
-        terms.append(_PYTHON.get(term, term))
+        python_tokens.append(_PYTHON.get(token, token))
         token_starts.append(start)
-    expression = " ".join(terms)
+    expression = " ".join(python_tokens)
 
     def character_of(column: int) -> int:
-        """The character of the text, from 1, that a character of the expression stands for."""
-        number = expression[:column].count(" ")
-        return (token_starts[number] if number < len(token_starts) else len(text)) + 1
+        """Returns the character of `text`, from 1, for a position in the expression, from 0."""
+        token_number = expression[:column].count(" ")  # no token has a space in it
+        is_inside = token_number < len(token_starts)
+        return (token_starts[token_number] if is_inside else len(text)) + 1
 
     try:
         tree = ast.parse(expression, mode="eval").body
@@ -128,50 +135,67 @@ def parse_formula(text: str) -> Formula:
         problem = "expected comparisons such as (6;%a%) < (6;%b%), joined by & and |,"
         raise FormulaError(f"{problem} at character {character_of(column)}") from None
     region_of_variable = {name: region for region, name in variable_of.items()}
-    return Formula(
-        text, tuple(variable_of), _compiled(tree, region_of_variable, character_of, truth=True)
-    )
+    value = _compile(tree, region_of_variable, character_of, is_comparison=True)
+    return Formula(text, tuple(variable_of), value)
 
 
-def _compiled(
-    node: ast.expr, named: Mapping[str, RegionOf], place: Callable[[int], int], *, truth: bool
+def _compile(
+    node: ast.expr,
+    region_of: Mapping[str, RegionOf],
+    character_of: Callable[[int], int],
+    *,
+    is_comparison: bool,
 ) -> Callable[[Surprisals], Any]:
     """Returns the function that computes a node of the tree from surprisals.
 
+    For example, the node of `r0 < r1` gives a function that compares the bits of two regions.
+
     Args:
-        named: variable -> region.
-        place: character of the expression -> character of the formula, for messages.
-        truth: whether the node must be a comparison, or else a number.
+        node: an expression of Python.
+        region_of: variable -> region.
+        character_of: position in the expression -> character of the formula, for messages.
+        is_comparison: whether the node must be a comparison, or comparisons joined by & and |; else
+            it must be a number.
     """
     value: Callable[[Surprisals], Any]
+
+    def compile_part(part: ast.expr, *, is_comparison: bool) -> Callable[[Surprisals], Any]:
+        return _compile(part, region_of, character_of, is_comparison=is_comparison)
+
     match node:
         case ast.List(elts=[inside]):  # square brackets
-            return _compiled(inside, named, place, truth=truth)
+            return compile_part(inside, is_comparison=is_comparison)
         case ast.BoolOp(op=join, values=nodes):
-            parts = [_compiled(part, named, place, truth=True) for part in nodes]
+            parts = [compile_part(part, is_comparison=True) for part in nodes]
             all_or_any = all if isinstance(join, ast.And) else any
-            is_truth, value = True, lambda bits: all_or_any(part(bits) for part in parts)
+            gives_truth = True
+            value = lambda bits: all_or_any(part(bits) for part in parts)  # noqa: E731
         case (
-            ast.BinOp(left=first, op=sign, right=second)
-            | ast.Compare(left=first, ops=[sign], comparators=[second])
+            ast.BinOp(left=left_node, op=sign, right=right_node)
+            | ast.Compare(left=left_node, ops=[sign], comparators=[right_node])
         ) if type(sign) in _OPERATORS:
-            apply = _OPERATORS[type(sign)]
-            left, right = (_compiled(part, named, place, truth=False) for part in (first, second))
-            is_truth = isinstance(node, ast.Compare)
-            value = lambda bits: apply(left(bits), right(bits))  # noqa: E731
+            operation = _OPERATORS[type(sign)]
+            left = compile_part(left_node, is_comparison=False)
+            right = compile_part(right_node, is_comparison=False)
+            gives_truth = isinstance(node, ast.Compare)
+            value = lambda bits: operation(left(bits), right(bits))  # noqa: E731
         case ast.Name(id=name):
-            is_truth, value = False, lambda bits: bits[named[name]]
+            gives_truth = False
+            value = lambda bits: bits[region_of[name]]  # noqa: E731
         case ast.Constant(value=float(number)):
-            is_truth, value = False, lambda bits: number
+            gives_truth = False
+            value = lambda bits: number  # noqa: E731
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=float(number))):
-            is_truth, value = False, lambda bits: -number
+            gives_truth = False
+            value = lambda bits: -number  # noqa: E731
         case _:
-            problem = (
-                "join comparisons by &" if isinstance(node, ast.Compare) else "unexpected part"
-            )
-            raise FormulaError(f"{problem} at character {place(node.col_offset)}")
-    if is_truth != truth:  # so that neither (1;%a%) & (2;%a%) nor 1 + (a < b) is a formula
-        expected, found = ("a comparison", "a number") if truth else ("a number", "a comparison")
-        problem = f"expected {expected}, not {found},"
-        raise FormulaError(f"{problem} at character {place(node.col_offset)}")
+            is_chain = isinstance(node, ast.Compare)  # a < b < c
+            problem = "join comparisons by &" if is_chain else "unexpected part"
+            raise FormulaError(f"{problem} at character {character_of(node.col_offset)}")
+    # so that neither (1;%a%) & (2;%a%) nor 1 + (a < b) is a formula
+    if gives_truth != is_comparison:
+        problem = "expected a number, not a comparison,"
+        if is_comparison:
+            problem = "expected a comparison, not a number,"
+        raise FormulaError(f"{problem} at character {character_of(node.col_offset)}")
     return value

@@ -11,8 +11,8 @@ from lmdiag.measures.scores import (
     Items,
     Scores,
     Trials,
-    build,
-    floats,
+    build_scores,
+    float_array,
     number_text,
 )
 
@@ -26,50 +26,60 @@ def correlations(trials: Trials) -> list[Scores]:
     """Returns the correlations of the target's log-probability with its cloze probability."""
     if not trials.has("log_prob"):
         return []
-    return cloze_correlations(trials.ids, trials.log_prob, floats(trials.rows["target_cloze"]))
+    cloze = float_array(trials.rows["target_cloze"])
+    return cloze_correlations(trials.ids, trials.log_prob, cloze)
 
 
 def cloze_correlations(ids: Items, log_prob: Floats, cloze: Floats) -> list[Scores]:
-    """Returns Spearman and Pearson of log-probability and cloze probability, over words, (n,) each.
+    """Returns Spearman's and Pearson's correlation of log-probability and cloze probability.
 
-    The values are (n, 2). A probability of zero is left out of Pearson, and has the lowest rank in
-    Spearman; NaN is left out.
+    A word with the value NaN is left out. A model's probability of zero has the lowest rank in
+    Spearman's correlation, and is left out of Pearson's.
+
+    Args:
+        ids: of the words, (n,).
+        log_prob: the model's log-probability of each word, (n,).
+        cloze: the share of people who gave each word, (n,).
     """
-    finite = np.where(np.isinf(log_prob), np.nan, log_prob)
+    finite_log_prob = np.where(np.isinf(log_prob), np.nan, log_prob)
     return [
-        build("spearman", ids, np.column_stack([log_prob, cloze]), "spearman"),
-        build("pearson", ids, np.column_stack([finite, cloze]), "pearson"),
+        build_scores("spearman", ids, np.column_stack([log_prob, cloze]), "spearman"),
+        build_scores("pearson", ids, np.column_stack([finite_log_prob, cloze]), "pearson"),
     ]
 
 
 @register("role88", "human_sensitivity", "cloze_difference", is_human=True)
 def human(trials: Trials, threshold: float) -> list[Scores]:
-    """Returns sensitivity on `target_cloze`, and the mean of cloze(good) - cloze(bad)."""
+    """Returns the human baseline over contrasts, from people's cloze probabilities of the targets.
+
+    human_sensitivity: the good target was given more often than every bad one, with and without a
+    threshold of the difference. cloze_difference: the mean of cloze(good) - cloze(bad).
+    """
     if "target_cloze" not in trials.rows:
         return []
-    cloze = floats(trials.rows["target_cloze"])
+    cloze = float_array(trials.rows["target_cloze"])
     contrasts = trials.contrasts
     tied = contrasts.are_tied(cloze)
     name = f"human_sensitivity@{number_text(threshold)}"
     return [
-        contrasts.verdicts("human_sensitivity", cloze, tied=tied),
-        contrasts.verdicts(name, cloze, threshold, tied=tied),
-        contrasts.differences("cloze_difference", cloze),
+        contrasts.share_with_good_highest("human_sensitivity", cloze, tied=tied),
+        contrasts.share_with_good_highest(name, cloze, by=threshold, tied=tied),
+        contrasts.mean_difference("cloze_difference", cloze),
     ]
 
 
 def human_shares(rows: Columns) -> Floats | None:
-    """Returns the column `human` as numbers, (n,); None without it, and where it has other values.
+    """Returns the column `human`, people's shares, as numbers, (n,); NaN for a row without one.
 
-    NaN for a row without a number. A column of texts or truth values is a break-down.
+    None if there is no such column, and if it has texts or truth values: it is a break-down then.
     """
     values = rows.get("human", ())
+    if not len(values) or any(isinstance(value, bool) for value in values):
+        return None
     try:
-        shares = floats(values)
+        return float_array(values)
     except (TypeError, ValueError):
         return None
-    is_number = len(values) and not any(isinstance(value, bool) for value in values)
-    return shares if is_number else None
 
 
 @register(
@@ -78,19 +88,21 @@ def human_shares(rows: Columns) -> Floats | None:
 def share_correlation(trials: Trials) -> list[Scores]:
     """Returns Spearman's correlation of a model's shares with people's, over contrasts.
 
-    The share of a contrast is the probability of the good row over that of all its rows; people's
-    is the number in the column `human` of the good row. Rows without the column give nothing.
+    The model's share of a contrast is the probability of its good row over that of all its rows;
+    people's share is the number in the column `human` of the good row. [] without this column.
 
     Source: the wug tests of the BabyLM challenge (2025).
     """
-    people = human_shares(trials.rows)
-    if people is None or "contrast" not in trials.rows or not trials.has("log_prob"):
+    shares_of_rows = human_shares(trials.rows)
+    if shares_of_rows is None or "contrast" not in trials.rows or not trials.has("log_prob"):
         return []
     contrasts = trials.contrasts
-    good, _ = contrasts.pairs(trials.log_prob)
-    total = good.copy()
+    good_log_prob, _ = contrasts.good_and_highest_bad(trials.log_prob)
+    total_log_prob = good_log_prob.copy()  # of all rows of each contrast
     with np.errstate(invalid="ignore"):  # probabilities of 0 have no share
-        np.logaddexp.at(total, contrasts.bad_of, trials.log_prob[contrasts.bad])
-    shares, _ = contrasts.pairs(people)
-    values = np.column_stack([np.exp(good - total), shares])
-    return [contrasts.build("spearman_human", values, "spearman")]
+        bad_log_prob = trials.log_prob[contrasts.bad]
+        np.logaddexp.at(total_log_prob, contrasts.contrast_of_bad, bad_log_prob)
+    model_shares = np.exp(good_log_prob - total_log_prob)
+    people_shares, _ = contrasts.good_and_highest_bad(shares_of_rows)
+    values = np.column_stack([model_shares, people_shares])
+    return [contrasts.build_scores("spearman_human", values, "spearman")]

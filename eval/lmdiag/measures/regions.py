@@ -12,7 +12,7 @@ import numpy as np
 
 from lmdiag.measures.formulas import parse_formula
 from lmdiag.measures.registry import register
-from lmdiag.measures.scores import Scores, Statistic, Trials, build, objects
+from lmdiag.measures.scores import Scores, Statistic, Trials, build_scores, object_array
 from lmdiag.types import SentenceAnswer, WordSpan
 
 EMPTY_REGION_BITS = 0.0
@@ -24,8 +24,14 @@ CRITICAL = "critical"
 
 
 def critical_region(regions: Iterable[Mapping[str, Any]] | None) -> Mapping[str, Any]:
-    """Returns the region of the critical word among those of a sentence; {} without one."""
-    return next((x for x in regions or () if x["name"] == CRITICAL), {})
+    """Returns the region of the critical word among the regions of a sentence; {} without one.
+
+    A region has number, name, start and end; that of the critical word has the name `CRITICAL`.
+    """
+    for region in regions or ():
+        if region["name"] == CRITICAL:
+            return region
+    return {}
 
 
 PartState = Literal["scored", "empty", "shared", "unscorable"]
@@ -33,7 +39,7 @@ PartState = Literal["scored", "empty", "shared", "unscorable"]
 
 
 class SentencePart(NamedTuple):
-    """A word or a region of a sentence.
+    """A word or a region of a sentence, with its surprisal.
 
     Attributes:
         number, name: of the region; of a word its position, from 1, and "".
@@ -65,58 +71,74 @@ def sentence_parts(
     *,
     empty_bits: float = math.nan,
 ) -> list[SentencePart]:
-    """Returns the words of a sentence, or its regions.
+    """Returns the parts of a sentence, which are its words or its regions, with their surprisals.
 
     Args:
         sentence: the text.
-        words, entropies: see `SentenceAnswer`; None where they are not known.
-        regions: number, name, start and end of each; None for words.
+        words: start, end, log-probability and tokens of each word; None where they are not known.
+        regions: number, name, start and end of each; None to return a part for each word.
+        entropies: the entropy before each of `words` in bits; None where they are not known.
         empty_bits: surprisal of a region without words: 0 in test suites, whose formulas need one.
     """
-    spans = words or ()
-    entropy_before = dict(zip(spans, entropies or (), strict=False))
+    words = words or ()
+    entropy_before = dict(zip(words, entropies or (), strict=False))
     if regions is None:
         matches = enumerate(re.finditer(r"\S+", sentence), start=1)
-        spans_of_parts = [(number, "", *match.span()) for number, match in matches]
+        spans = [(number, "", *match.span()) for number, match in matches]
     else:
-        spans_of_parts = [(x["number"], x["name"], x["start"], x["end"]) for x in regions]
+        spans = [(x["number"], x["name"], x["start"], x["end"]) for x in regions]
     parts = []
-    for number, name, start, end in spans_of_parts:
-        words_inside = [span for span in spans if start <= span.start < end]
+    for number, name, start, end in spans:
+        words_inside = [word for word in words if start <= word.start < end]
+        words_with_tokens = [word for word in words_inside if word.n_tokens]
+        next_word = next((word for word in words if word.start >= end), None)
         is_empty = start == end
         bits = empty_bits if is_empty else part_bits(words_inside, start, end)
-        state = _state(bits, words_inside, is_empty=is_empty)
-        n_tokens = sum(span.n_tokens for span in words_inside)
-        entropy = next((entropy_before.get(span) for span in words_inside if span.n_tokens), None)
-        following = next((span for span in spans if span.start >= end), None)
-        shares = _shares_token(words_inside, following)
-        parts.append(SentencePart(number, name, start, end, bits, n_tokens, entropy, state, shares))
+        part = SentencePart(
+            number, name, start, end, bits,
+            n_tokens=sum(word.n_tokens for word in words_inside),
+            entropy=entropy_before.get(words_with_tokens[0]) if words_with_tokens else None,
+            state=_state(bits, words_inside, is_empty=is_empty),
+            shares_token=_shares_token(words_inside, next_word),
+        )  # fmt: skip
+        parts.append(part)
     return parts
 
 
-def _shares_token(words: Sequence[WordSpan], following: WordSpan | None) -> str:
-    """Returns the neighbour with which the words of a part share a token."""
+def _shares_token(words: Sequence[WordSpan], next_word: WordSpan | None) -> str:
+    """Returns the neighbour with which a part shares a token: "previous", "next", "both" or "".
+
+    A word with `shares_token` has no token of its own: it is in a token of the word before it.
+
+    Args:
+        words: that begin in the part.
+        next_word: the first word after the part; None at the end of the sentence.
+    """
     if not words:
         return ""
-    begins_before = words[0].shares_token
-    has_own = not all(word.shares_token for word in words)
-    ends_behind = has_own and following is not None and following.shares_token
-    if begins_before and ends_behind:
+    shares_with_previous = words[0].shares_token
+    has_own_token = not all(word.shares_token for word in words)
+    shares_with_next = has_own_token and next_word is not None and next_word.shares_token
+    if shares_with_previous and shares_with_next:
         return "both"
-    return "previous" if begins_before else "next" if ends_behind else ""
+    if shares_with_previous:
+        return "previous"
+    return "next" if shares_with_next else ""
 
 
 def _state(bits: float, words: Sequence[WordSpan], *, is_empty: bool) -> PartState:
-    """Returns the state of a part, see `PartState`.
+    """Returns whether a part of a sentence has a surprisal, or why it has none.
 
     Args:
         bits: its surprisal; NaN for none.
         words: that begin in it.
+        is_empty: whether it is a region without any text.
     """
     if not math.isnan(bits):
         return "scored"
     if is_empty:
         return "empty"
+    # a word with `shares_token` is in a token of the word before it and has none of its own
     is_shared = bool(words) and all(word.shares_token for word in words)
     return "shared" if is_shared else "unscorable"
 
@@ -124,38 +146,47 @@ def _state(bits: float, words: Sequence[WordSpan], *, is_empty: bool) -> PartSta
 def part_bits(words: Iterable[WordSpan] | None, start: int, end: int) -> float:
     """Returns the surprisal of a part of a sentence in bits; NaN where it is undefined.
 
-    It is the sum over the words that begin in the part. A first word without a probability is left
-    out of the sum, as of that of the sentence, and a part of this word alone is undefined. So is a
-    part without words, one without a token of its own, and one with a word that the tokenizer
-    cannot represent.
+    It is the sum over the words that begin in the part. The first word of a sentence may have no
+    probability: it is left out of the sum, and a part of this word alone is undefined. So is a part
+    without words, one without a token of its own, and one with a word that the tokenizer cannot
+    represent.
+
+    Args:
+        words: of the sentence; None where they are not known.
+        start, end: of the part, in characters.
     """
     words_inside = tuple(word for word in words or () if start <= word.start < end)
-    log_prob = SentenceAnswer(words_inside).log_prob
+    log_prob = SentenceAnswer(words_inside).log_prob  # nats; None where undefined
     if log_prob is None or all(word.shares_token for word in words_inside):
         return math.nan
-    return 0.0 - log_prob / math.log(2)
+    return 0.0 - log_prob / math.log(2)  # 0.0 instead of -0.0 for a probability of 1
 
 
 def words_sharing_tokens(sentence: str, words: Iterable[WordSpan]) -> list[str]:
-    """Returns each word without a token of its own, with the word before it, which has the token.
+    """Returns each word without a token of its own, after the word before it, which has the token.
+
+    For example, where a tokenizer reads "is a" as one token:
 
     >>> is_a = (WordSpan(0, 2, -1.5, 1), WordSpan(3, 4, 0.0, 0), WordSpan(5, 9, -2.0, 1))
     >>> words_sharing_tokens("is a bird", is_a)
     ['is a']
     """
-    names = []
-    start = 0
+    texts = []
+    token_start = 0
     for word in words:
         if word.shares_token:
-            names.append(sentence[start : word.end])
+            texts.append(sentence[token_start : word.end])
         else:
-            start = word.start
-    return names
+            token_start = word.start
+    return texts
 
 
 @register("suites", "suite_accuracy", "prediction_accuracy")
 def suite_measures(trials: Trials) -> list[Scores]:
-    """Returns suite_accuracy and prediction_accuracy.
+    """Returns suite_accuracy and prediction_accuracy of test suites.
+
+    A suite has predictions about the surprisals of regions, as formulas; each of its items has a
+    row for each condition.
 
     prediction_accuracy: over items and predictions, whether the prediction holds for the item, by
     `SUITE/NUMBER` of the prediction. suite_accuracy: over items, the share of the predictions of
@@ -166,49 +197,60 @@ def suite_measures(trials: Trials) -> list[Scores]:
     """
     if not (trials.has("log_prob") or trials.has("words")):
         return []
-    rows = trials.rows
-    items: dict[str, dict[str, int]] = {}  # -> condition -> row
-    for row, (item, condition) in enumerate(zip(rows["item"], rows["condition"], strict=True)):
-        items.setdefault(item, {})[condition] = row
-    first_rows = [next(iter(conditions.values())) for conditions in items.values()]
+    columns = trials.rows
+    rows_of_item: dict[str, dict[str, int]] = {}  # item -> condition -> row
+    for row, (item, condition) in enumerate(
+        zip(columns["item"], columns["condition"], strict=True)
+    ):
+        rows_of_item.setdefault(item, {})[condition] = row
     parse = cache(parse_formula)  # formulas are repeated on each row of a suite
 
-    def verdict(text: str, conditions: Mapping[str, int]) -> float:
+    def verdict(text: str, row_of_condition: Mapping[str, int]) -> float:
+        """Returns 1.0 if a formula holds for the rows of an item, 0.0 if not; NaN if undefined."""
         formula = parse(text)
-        bits = {r: _bits(trials, conditions[r.condition], r.number) for r in formula.regions}
+        bits = {
+            region: _region_bits(trials, row_of_condition[region.condition], region.number)
+            for region in formula.regions
+        }
         holds = formula.holds(bits)
         return math.nan if holds is None else float(holds)
 
+    first_rows = []  # of the items
     shares = []
     verdicts = list[float]()
     ids = list[str]()
     predictions = list[str]()
-    for (item, conditions), row in zip(items.items(), first_rows, strict=True):
-        item_verdicts = [verdict(text, conditions) for text in rows["formulas"][row]]
+    for item, row_of_condition in rows_of_item.items():
+        row = next(iter(row_of_condition.values()))
+        first_rows.append(row)
+        item_verdicts = [verdict(text, row_of_condition) for text in columns["formulas"][row]]
         defined = [value for value in item_verdicts if not math.isnan(value)]
         shares.append(sum(defined) / len(defined) if defined else math.nan)
-        verdicts += item_verdicts
-        numbers = range(1, len(item_verdicts) + 1)
-        ids += [f"{item}/{number}" for number in numbers]
-        predictions += [f"{rows['suite'][row]}/{number}" for number in numbers]
-    levels = {name: [labels[row] for row in first_rows] for name, labels in trials.levels.items()}
+        for number, item_verdict in enumerate(item_verdicts, start=1):
+            verdicts.append(item_verdict)
+            ids.append(f"{item}/{number}")
+            predictions.append(f"{columns['suite'][row]}/{number}")
+    levels = {by: [labels[row] for row in first_rows] for by, labels in trials.levels.items()}
     # suites with one prediction have items that are right or wrong
-    kind: Statistic = "proportion" if len(verdicts) == len(items) else "share"
-    by_prediction = {"prediction": predictions}
+    statistic: Statistic = "proportion" if len(verdicts) == len(rows_of_item) else "share"
+    items = object_array([*rows_of_item])
     return [
-        build("suite_accuracy", objects([*items]), np.array(shares), kind, levels, over="item"),
-        build(
-            "prediction_accuracy", objects(ids), np.array(verdicts), "proportion", by_prediction,
-            over="prediction",
+        build_scores("suite_accuracy", items, np.array(shares), statistic, levels, over="item"),
+        build_scores(
+            "prediction_accuracy", object_array(ids), np.array(verdicts), "proportion",
+            labels={"prediction": predictions}, over="prediction",
         ),
     ]  # fmt: skip
 
 
-def _bits(trials: Trials, row: int, number: int | None) -> float:
-    """The surprisal of a region of a row in bits, 0 for an empty one, or of the whole sentence."""
+def _region_bits(trials: Trials, row: int, number: int | None) -> float:
+    """Returns the surprisal in bits of a region of a row, by its number; 0 for an empty region.
+
+    None as number stands for the whole sentence.
+    """
     if number is None:
         return -float(trials.log_prob[row]) / math.log(2)
-    region = next(r for r in trials.rows["regions"][row] if r["number"] == number)
+    region = next(region for region in trials.rows["regions"][row] if region["number"] == number)
     if region["start"] == region["end"]:
         return EMPTY_REGION_BITS
     words = trials.predictions["words"][row] if trials.has("words") else None

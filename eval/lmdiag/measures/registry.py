@@ -46,13 +46,18 @@ class Measure:
     shown_as: str = ""
 
     def scores(self, trials: Trials, **options: Any) -> list[Scores]:
-        """Returns its scores, of the options with those that the function takes."""
-        own_options = _parameters(self.function) & options.keys()
-        return self.function(trials, **{name: options[name] for name in own_options})
+        """Returns the scores of its function.
+
+        Args:
+            trials: rows, and what a model predicted for them.
+            options: e.g. `k` and `threshold`; the function gets those that are its parameters.
+        """
+        names = _parameter_names(self.function) & options.keys()
+        return self.function(trials, **{name: options[name] for name in names})
 
 
 @cache
-def _parameters(function: ScoreFunction) -> frozenset[str]:
+def _parameter_names(function: ScoreFunction) -> frozenset[str]:
     """The names of the parameters of a function."""
     return frozenset(signature(function).parameters)
 
@@ -71,7 +76,10 @@ def register(
     shown_as: str = "",
     **labels: str,
 ) -> Callable[[Registered], Registered]:
-    """Registers a function.
+    """Returns a decorator that adds a function to the registry of measures.
+
+    For example, `@register("word", "accuracy")` stands above the function that returns accuracy@k
+    for all rows with a blank.
 
     Args:
         of, is_human, one_kind, is_pooled, shown_as: see `Measure`.
@@ -80,6 +88,7 @@ def register(
     """
 
     def add(function: Registered) -> Registered:
+        """Registers the function and returns it unchanged."""
         diagnostics = (of,) if isinstance(of, str) else of
         labels_of_names = dict.fromkeys(names, "") | labels
         measure = Measure(
@@ -93,48 +102,62 @@ def register(
 
 
 def measures_of(diagnostic: str, asks: str) -> list[Measure]:
-    """Returns the measures of a diagnostic or form: those of all that ask this, then its own.
+    """Returns the measures that are computed for a diagnostic, in the order of the registry.
 
-    Rows that are asked as a choice have those of choices alone.
+    Args:
+        diagnostic: its name, or the form of the user's own data.
+        asks: what its rows ask, "word" or "sentence", whose measures come first; or "choice", which
+            has no other measures.
     """
     names = ("choice",) if asks == "choice" else (asks, diagnostic)
-    return [entry for name in names for entry in REGISTRY if name in entry.of]
+    return [measure for name in names for measure in REGISTRY if name in measure.of]
 
 
 def registered(name: str) -> Measure | None:
-    """Returns the entry of a measure by its name, with or without a parameter; None without one."""
+    """Returns the entry of the registry that has a measure; None for an unknown name.
+
+    For example, the names "accuracy" and "accuracy@5" give the entry of `accuracy`.
+    """
     base, parameter = MeasureName.of(name)
-    names = {base, f"{base}@"} if parameter else {base}
-    return next((entry for entry in REGISTRY if names & entry.labels.keys()), None)
+    labelled_names = {base}
+    if parameter:
+        labelled_names.add(f"{base}@")  # a label for names with a parameter only
+    for measure in REGISTRY:
+        if labelled_names & measure.labels.keys():
+            return measure
+    return None
 
 
 def is_human(name: str) -> bool:
     """Returns whether a measure is a figure of people, which says nothing of perturbed rows."""
-    entry = registered(name)
-    return entry is not None and entry.is_human
+    measure = registered(name)
+    return measure is not None and measure.is_human
 
 
 def is_pooled(name: str) -> bool:
-    """Returns whether a measure is over parts of items, see `Measure.is_pooled`."""
-    entry = registered(name)
-    return entry is not None and entry.is_pooled
+    """Returns whether a measure is over parts of items, which depend on each other.
+
+    Such a measure has no interval and is not compared.
+    """
+    measure = registered(name)
+    return measure is not None and measure.is_pooled
 
 
 def shown_as(name: str) -> str:
-    """Returns the measure that is shown in the place of another one; "" for none."""
-    entry = registered(name)
-    return entry.shown_as if entry else ""
+    """Returns the measure that is shown and compared instead of the named one; "" for none."""
+    measure = registered(name)
+    return measure.shown_as if measure else ""
 
 
 class MeasureName(NamedTuple):
-    """The parts of a name: `ew@top=0.1` is `ew` at `top=0.1`, and `rank` has no parameter."""
+    """The parts of a name: `ew@top=0.1` is `ew` at `top=0.1`; the parameter of `rank` is ""."""
 
     base: str
     parameter: str
 
     @classmethod
     def of(cls, name: str) -> MeasureName:
-        """Returns the parts of a name.
+        """Returns the parts of a measure's name, before and after "@".
 
         >>> MeasureName.of("accuracy@5"), MeasureName.of("ew@top=0.1").is_curve_point
         (MeasureName(base='accuracy', parameter='5'), True)
@@ -154,8 +177,11 @@ class MeasureName(NamedTuple):
         >>> [MeasureName.of(name).label for name in ("accuracy@5", "mw@top=0.1", "tse")]
         ['accuracy@5', 'MW, top 0.1', 'TSE']
         """
-        entry = registered(self.base)
-        label = (entry and entry.labels.get(self.base)) or self.base.replace("_", " ")
+        measure = registered(self.base)
+        label = measure.labels.get(self.base) if measure else ""
+        if not label:
+            label = self.base.replace("_", " ")
         if "=" in self.parameter:
-            return f"{label}, {self.parameter.replace('=', ' ')}"
+            parameter = self.parameter.replace("=", " ")
+            return f"{label}, {parameter}"
         return f"{label}@{self.parameter}" if self.parameter else label

@@ -9,13 +9,7 @@ import numpy as np
 from lmdiag.frequencies import log_frequencies
 from lmdiag.measures.regions import critical_region, part_bits
 from lmdiag.measures.registry import register
-from lmdiag.measures.scores import (
-    Floats,
-    Scores,
-    Trials,
-    build,
-    floats,
-)
+from lmdiag.measures.scores import Floats, Scores, Trials, build_scores, float_array
 from lmdiag.types import BadInput
 
 PSEUDO = "the pseudo-log-likelihood of a masked model is not the probability of a sentence"
@@ -32,20 +26,21 @@ def surprisal(trials: Trials) -> list[Scores]:
     """
     if not trials.has("log_prob"):
         return []
-    return [build("surprisal", trials.ids, _bits(trials), "mean", trials.levels)]
+    return [build_scores("surprisal", trials.ids, _row_bits(trials), "mean", trials.levels)]
 
 
 @register("sentences", surprisal_per_word="mean surprisal per word, bits", one_kind=PSEUDO)
 def surprisal_per_word(trials: Trials) -> list[Scores]:
     """Returns the surprisal of a sentence per word, in bits: a mean over rows.
 
-    Words without a probability count for neither. Of predictions that do not tell words apart, all
-    words of the sentence count.
+    The number of words is that of the words with a probability, since the surprisal of the sentence
+    is their sum; all words count where predictions do not have their probabilities.
     """
     if not trials.has("log_prob"):
         return []
-    bits = _bits(trials) / np.array([len(words) or math.nan for words in _scored_words(trials)])
-    return [build("surprisal_per_word", trials.ids, bits, "mean", trials.levels)]
+    n_words = np.array([len(words) or math.nan for words in _scored_words(trials)])
+    bits_per_word = _row_bits(trials) / n_words
+    return [build_scores("surprisal_per_word", trials.ids, bits_per_word, "mean", trials.levels)]
 
 
 @register(
@@ -54,17 +49,19 @@ def surprisal_per_word(trials: Trials) -> list[Scores]:
 def critical_surprisal(trials: Trials) -> list[Scores]:
     """Returns the surprisal of the critical word of each sentence, in bits: a mean over rows.
 
-    Only where sentences have a region `critical` (`--critical`); a row where it has no probability
-    is left out.
+    Only where each sentence has a region `critical` (`--critical`), else []; a row where it has no
+    probability is left out.
     """
     regions = trials.rows.get("regions", ())
-    if not trials.has("words") or not all(map(critical_region, regions)) or not len(regions):
+    critical_regions = [critical_region(regions_of_row) for regions_of_row in regions]
+    if not trials.has("words") or not critical_regions or not all(critical_regions):
         return []
-    pairs = zip(regions, trials.predictions["words"], strict=True)
-    spans = [(critical_region(row_regions), words) for row_regions, words in pairs]
-    bits = [part_bits(words, span["start"], span["end"]) for span, words in spans]
+    bits = [
+        part_bits(words, region["start"], region["end"])
+        for words, region in zip(trials.predictions["words"], critical_regions, strict=True)
+    ]
     values = np.where(np.isinf(bits), np.nan, bits)
-    return [build("critical_surprisal", trials.ids, values, "mean", trials.levels)]
+    return [build_scores("critical_surprisal", trials.ids, values, "mean", trials.levels)]
 
 
 @register("sentences", slor="SLOR, bits per word", one_kind=PSEUDO)
@@ -84,31 +81,37 @@ def slor(trials: Trials) -> list[Scores]:
         return []
     language = str(languages.pop())
     sentences = _scored_words(trials)
-    words = sorted({word for sentence in sentences for word in sentence})
+    distinct_words = sorted({word for words in sentences for word in words})
     try:
-        log_frequency_of = dict(zip(words, log_frequencies(words, language).tolist(), strict=True))
-    except BadInput:
+        log2_frequencies = log_frequencies(distinct_words, language).tolist()
+    except BadInput:  # wordfreq is not installed, or does not have the language
         return []
-    unigram = np.array([math.fsum(log_frequency_of[word] for word in words) for words in sentences])
+    log2_frequency_of = dict(zip(distinct_words, log2_frequencies, strict=True))
+    unigram_log2_prob = np.array(
+        [math.fsum(log2_frequency_of[word] for word in words) for words in sentences]
+    )
     n_words = np.array([len(words) or math.nan for words in sentences])
-    values = (-_bits(trials) - unigram) / n_words
-    return [build(f"slor@language={language}", trials.ids, values, "mean", trials.levels)]
+    sentence_log2_prob = -_row_bits(trials)
+    values = (sentence_log2_prob - unigram_log2_prob) / n_words
+    return [build_scores(f"slor@language={language}", trials.ids, values, "mean", trials.levels)]
 
 
 def _scored_words(trials: Trials) -> list[list[str]]:
-    """The words of each sentence that have a probability; all, if predictions do not tell them."""
-    texts = trials.rows["sentence"]
+    """Returns the words of each sentence that have a probability, as texts.
+
+    These are all words where predictions do not have the probabilities of words (`words`).
+    """
+    sentences = trials.rows["sentence"]
     if not trials.has("words"):
-        return [text.split() for text in texts]
-    pairs = zip(texts, trials.predictions["words"], strict=True)
+        return [sentence.split() for sentence in sentences]
     return [
-        [text[word.start : word.end] for word in words or () if word.log_prob is not None]
-        for text, words in pairs
+        [sentence[word.start : word.end] for word in words or () if word.log_prob is not None]
+        for sentence, words in zip(sentences, trials.predictions["words"], strict=True)
     ]
 
 
-def _bits(trials: Trials) -> Floats:
-    """Surprisals of the rows in bits; NaN for a probability of zero."""
+def _row_bits(trials: Trials) -> Floats:
+    """Returns the surprisal of each row in bits; NaN for a probability of zero."""
     return np.where(np.isinf(trials.log_prob), np.nan, -trials.log_prob / math.log(2))
 
 
@@ -121,7 +124,8 @@ def rank(trials: Trials) -> list[Scores]:
     """
     if not trials.has("rank") or not trials.has("log_prob"):
         return []
-    ranks = floats(trials.predictions["rank"])
-    if np.any(np.isnan(ranks) & ~np.isnan(trials.log_prob)):
+    ranks = float_array(trials.predictions["rank"])
+    has_unknown_rank = np.isnan(ranks) & ~np.isnan(trials.log_prob)
+    if has_unknown_rank.any():
         return []
-    return [build("rank", trials.ids, ranks, "median", trials.levels)]
+    return [build_scores("rank", trials.ids, ranks, "median", trials.levels)]

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from lmdiag.text import listing
 from lmdiag.types import UNCASED, Fold, ModelInfo
 
 SAME_QUESTION = (
@@ -91,7 +92,11 @@ class Scores:
     not_defined: str = ""
 
     def take(self, where: NDArray[Any]) -> Scores:
-        """Returns the scores of some items, by positions or a mask, without break-downs."""
+        """Returns the scores of some items alone, without break-downs.
+
+        Args:
+            where: positions of the items, or a mask with a truth value for each item.
+        """
         chance = None if self.chance is None else self.chance[where]
         tied = None if self.tied is None else self.tied[where]
         values = self.values[where]
@@ -106,21 +111,25 @@ class Scores:
         return [] if self.tied is None else self.items[self.tied].tolist()
 
     def without(self, items: Collection[str]) -> Scores:
-        """Returns the scores of all other items, without break-downs."""
+        """Returns the scores of all items but those with the given ids, without break-downs."""
         return self.take(np.array([item not in items for item in self.items], dtype=bool))
 
     def levels_of(self, by: str) -> Collection[str]:
-        """Returns the levels of a break-down; of no break-down (""), the level "" of all items."""
+        """Returns the levels of a break-down; for `by` = "" (no break-down) the one level ""."""
         return self.levels.get(by, {}).keys() if by else ("",)
 
     def at(self, by: str, level: str) -> Scores:
-        """Returns the scores of a level of a break-down; of no break-down (""), all of them."""
+        """Returns the scores of the items in one level of a break-down.
+
+        For `by` = "" these are all scores; of an unknown level, none.
+        """
         if not by:
             return self
-        return self.take(self.levels.get(by, {}).get(level, np.array([], dtype=np.intp)))
+        no_positions = np.array([], dtype=np.intp)
+        return self.take(self.levels.get(by, {}).get(level, no_positions))
 
 
-def build(
+def build_scores(
     name: str,
     items: Items,
     values: Floats,
@@ -130,42 +139,49 @@ def build(
     over: str = "id",
     tied: Flags | None = None,
 ) -> Scores:
-    """Returns scores of the items whose value is not NaN; the others are `left_out`.
+    """Returns the scores of one measure; items whose value is NaN are in `left_out` alone.
 
     Args:
-        values: one per item, (n,), or (n, 2) for correlations.
-        labels: break-down -> level of each item.
+        name: of the measure, e.g. "accuracy@5".
+        items: ids of all items, (n,).
+        values: one per item, (n,), or (n, 2) for correlations; NaN where undefined.
+        statistic: how the values become one number, e.g. "mean".
+        labels: break-down -> level of each item; None for an item that is in none of its levels.
         chance, over, tied: see `Scores`.
     """
-    defined = np.all(~np.isnan(np.atleast_2d(values.T)), axis=0)
+    # of a correlation, an item is defined where both of its values are
+    is_defined = np.all(~np.isnan(np.atleast_2d(values.T)), axis=0)
     scores = Scores(name, items, values, statistic, over=over, chance=chance, tied=tied)
-    defined_scores = scores.take(defined)
-    levels = {
-        by: positions(objects(labels_of_items)[defined])
-        for by, labels_of_items in (labels or {}).items()
-    }
-    levels = {by: where for by, where in levels.items() if where}
-    return replace(defined_scores, levels=levels, left_out=tuple(items[~defined]))
+    levels = {}
+    for by, labels_of_items in (labels or {}).items():
+        defined_labels = object_array(labels_of_items)[is_defined]
+        positions_of_level = positions_by_label(defined_labels)
+        if positions_of_level:
+            levels[by] = positions_of_level
+    return replace(scores.take(is_defined), levels=levels, left_out=tuple(items[~is_defined]))
 
 
-def positions(labels: Labels | Items) -> dict[str, NDArray[np.intp]]:
-    """Returns level -> positions of its items, in order of first appearance."""
+def positions_by_label(labels: Labels | Items) -> dict[str, NDArray[np.intp]]:
+    """Returns label -> positions of the items that have it, labels in order of first appearance.
+
+    Items with the label None are left out. For example, ["a", None, "a"] gives {"a": [0, 2]}.
+    """
     positions_of: dict[str, list[int]] = {}
     for position, label in enumerate(labels):
         if label is not None:
             positions_of.setdefault(label, []).append(position)
-    return {level: np.array(where, dtype=np.intp) for level, where in positions_of.items()}
+    return {label: np.array(places, dtype=np.intp) for label, places in positions_of.items()}
 
 
-def objects(values: Sequence[Any]) -> Items:
-    """Returns the values as an array of objects, (n,)."""
+def object_array(values: Sequence[Any]) -> Items:
+    """Returns the values as a numpy array of Python objects, (n,), also if they are sequences."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
 
 
-def floats(column: Sequence[float | None]) -> Floats:
-    """Returns the column as float64, with NaN for None."""
+def float_array(column: Sequence[float | None]) -> Floats:
+    """Returns the column as float64, (n,), with NaN for None."""
     return np.array(column, dtype=np.float64)
 
 
@@ -181,17 +197,18 @@ def number_text(number: float) -> str:
 def quartiles(values: Sequence[float | None]) -> Labels:
     """Returns the quartile of each value, "1" to "4"; None for a missing value.
 
-    The bounds are the 25th, 50th and 75th percentile (linear interpolation) of the values, and the
-    bins are closed on the right, as in table 8 of Ettinger (2020).
+    The bounds are the 25th, 50th and 75th percentile (linear interpolation) of the values, and a
+    value that equals a bound is in the lower quartile, as in table 8 of Ettinger (2020).
     """
-    numbers = floats(values)
+    numbers = float_array(values)
     is_missing = np.isnan(numbers)
     if is_missing.all():
         return [None] * len(numbers)
     bounds = np.percentile(numbers[~is_missing], [25, 50, 75])
-    bins = np.searchsorted(bounds, numbers, side="left") + 1
+    quartile_numbers = np.searchsorted(bounds, numbers, side="left") + 1
     return [
-        None if missing else str(number) for number, missing in zip(bins, is_missing, strict=True)
+        None if missing else str(quartile)
+        for quartile, missing in zip(quartile_numbers, is_missing, strict=True)
     ]
 
 
@@ -217,18 +234,18 @@ class Trials:
     accuracy_levels: Mapping[str, Labels] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
-        """Returns whether a column of the predictions has any value."""
+        """Returns whether the column `name` of the predictions exists and has any value."""
         return any(value is not None for value in self.predictions.get(name, ()))
 
     @cached_property
     def ids(self) -> Items:
         """Ids of the rows, (n,)."""
-        return objects(self.rows["id"])
+        return object_array(self.rows["id"])
 
     @cached_property
     def log_prob(self) -> Floats:
         """Log-probability of each target in nats, (n,); NaN where unscorable."""
-        return floats(self.predictions["log_prob"])
+        return float_array(self.predictions["log_prob"])
 
     @cached_property
     def contrasts(self) -> Contrasts:
@@ -236,7 +253,7 @@ class Trials:
         return Contrasts(self)
 
     def asks_the_same(self, row: int, other: int) -> bool:
-        """Whether two rows ask a model the same, as far as texts and log-probabilities show it.
+        """Returns whether the rows at two positions ask the model for the same tokens.
 
         Texts that differ by `folds` alone are the same tokens; so are texts that differ in case,
         accents or white space alone and have the same log-probability.
@@ -245,19 +262,23 @@ class Trials:
         # targets first, which differ in most contrasts: perturbed contexts are slow to make
         if targets and without_differences(targets[row]) != without_differences(targets[other]):
             return False
-        names = ["sentence"]
-        if targets:
-            names = (
-                ["target", "context"] if self.left_only else ["target", "context", "right_context"]
-            )
+        if not targets:
+            names = ["sentence"]
+        elif self.left_only:
+            names = ["target", "context"]
+        else:
+            names = ["target", "context", "right_context"]
         columns = [self.rows[name] for name in names]
-        pairs = ((column[row], column[other]) for column in columns)
-        if all(a == b or fold_word(a, self.folds) == fold_word(b, self.folds) for a, b in pairs):
+        is_equal_folded = all(
+            column[row] == column[other]  # saves folding long texts
+            or fold_word(column[row], self.folds) == fold_word(column[other], self.folds)
+            for column in columns
+        )
+        if is_equal_folded:
             return True
-        if not self.has("log_prob"):
+        if not self.has("log_prob") or not is_tied(self.log_prob[row], self.log_prob[other]):
             return False
-        is_same = is_tied(*self.log_prob[[row, other]])
-        return is_same and all(
+        return all(
             without_differences(column[row]) == without_differences(column[other])
             for column in columns
         )
@@ -270,77 +291,80 @@ class Contrasts:
         ids: contrast ids in order of first appearance, (n,).
         good: position of the good row of each contrast, -1 where it is not among the rows, (n,).
         bad: positions of all bad rows, (m,).
-        bad_of: position in `ids` of the contrast of each bad row, (m,).
+        contrast_of_bad: position in `ids` of the contrast of each bad row, (m,).
         levels: break-down -> level of each contrast: the one that all its rows share, or that of
             the good row for `condition`, which differs between the rows by its nature.
-        is_equal: whether a bad row asks the model exactly what the good row asks, as texts or as
-            tokens, (n,). Such a contrast is not a comparison.
-        why_equal: says so, for readers.
+        has_equal_rows: whether a bad row asks the model exactly what the good row asks, as texts or
+            as tokens, (n,). Such a contrast is not a comparison.
+        why_not_compared: why such contrasts are not compared, for readers.
     """
 
     def __init__(self, trials: Trials) -> None:
-        position_of = dict[str, int]()
-        numbers = [
-            position_of.setdefault(name, len(position_of)) for name in trials.rows["contrast"]
-        ]
-        contrast_of_row = np.array(numbers, dtype=np.intp)
+        """Groups rows by their column `contrast`; the column `good` says which row is good."""
+        names = trials.rows["contrast"]
+        number_of: dict[str, int] = {}  # in order of first appearance
+        contrast_of_row = np.array(
+            [number_of.setdefault(name, len(number_of)) for name in names], dtype=np.intp
+        )
+        n_contrasts = len(number_of)
         is_good = np.array(trials.rows["good"], dtype=bool)
-        self.ids = objects([*position_of])
-        has_several_good = np.bincount(contrast_of_row[is_good], minlength=len(position_of)) > 1
+        self.ids = object_array([*number_of])
+        has_several_good = np.bincount(contrast_of_row[is_good], minlength=n_contrasts) > 1
         if has_several_good.any():
             name = self.ids[has_several_good][0]
             raise ValueError(f"contrast {name!r} has several good rows; it must have one")
-        self.good = np.full(len(position_of), -1, dtype=np.intp)
+        self.good = np.full(n_contrasts, -1, dtype=np.intp)
         self.good[contrast_of_row[is_good]] = np.flatnonzero(is_good)
         self.bad = np.flatnonzero(~is_good)
-        self.bad_of = contrast_of_row[self.bad]
+        self.contrast_of_bad = contrast_of_row[self.bad]
         self.levels: dict[str, Labels] = {}
         for by, labels in trials.levels.items():
-            # a break-down in which the rows of a contrast differ has no level for it
-            shared_labels: dict[int, str | None] = {}
-            for contrast, label in zip(numbers, labels, strict=True):
-                shared_labels[contrast] = (
-                    label if shared_labels.setdefault(contrast, label) == label else None
-                )
-            good_labels = [None if row < 0 else labels[row] for row in self.good.tolist()]
-            contrast_labels: Labels = (
-                good_labels if by == "condition" else [*shared_labels.values()]
-            )
+            contrast_labels = _shared_labels(contrast_of_row, labels)
+            if by == "condition":
+                contrast_labels = [None if row < 0 else labels[row] for row in self.good.tolist()]
             if any(contrast_labels):
                 self.levels[by] = contrast_labels
-        self.is_equal = np.zeros(len(position_of), dtype=bool)
-        for row, contrast in zip(self.bad.tolist(), self.bad_of.tolist(), strict=True):
-            good = self.good[contrast]
-            self.is_equal[contrast] |= good >= 0 and trials.asks_the_same(row, good)
-        self.why_equal = SAME_QUESTION if "target" in trials.rows else SAME_SENTENCE
+        self.has_equal_rows = np.zeros(n_contrasts, dtype=bool)
+        for row, contrast in zip(self.bad.tolist(), self.contrast_of_bad.tolist(), strict=True):
+            good_row = self.good[contrast]
+            if good_row >= 0 and trials.asks_the_same(row, good_row):
+                self.has_equal_rows[contrast] = True
+        self.why_not_compared = SAME_QUESTION if "target" in trials.rows else SAME_SENTENCE
 
-    def pairs(self, values: Floats) -> tuple[Floats, Floats]:
-        """Returns the value of the good row and the highest of the bad rows, (n,) each.
+    def good_and_highest_bad(self, values: Floats) -> tuple[Floats, Floats]:
+        """Returns, of each contrast, the value of its good row and the highest of its bad rows.
 
-        NaN where a row has none or is missing, and where the contrast is not a comparison.
+        Both are (n contrasts,); NaN where such a row is missing or has the value NaN, and where the
+        good and a bad row ask the same.
+
+        Args:
+            values: one per row, e.g. log-probabilities.
         """
-        good = np.where((self.good < 0) | self.is_equal, np.nan, values[self.good])
+        good = np.where((self.good < 0) | self.has_equal_rows, np.nan, values[self.good])
         highest = np.full(len(self.ids), -np.inf)
         with np.errstate(invalid="ignore"):  # an unscorable row makes its contrast NaN
-            np.maximum.at(highest, self.bad_of, values[self.bad])
-        no_bad_row = np.bincount(self.bad_of, minlength=len(self.ids)) == 0
-        return good, np.where(no_bad_row | self.is_equal, np.nan, highest)
+            np.maximum.at(highest, self.contrast_of_bad, values[self.bad])
+        has_no_bad_row = np.bincount(self.contrast_of_bad, minlength=len(self.ids)) == 0
+        return good, np.where(has_no_bad_row | self.has_equal_rows, np.nan, highest)
 
     def are_tied(self, values: Floats) -> Flags:
         """Returns whether the highest value of each contrast is that of two rows or more, (n,).
 
-        So are values that differ by `TIE` at most. Of three rows, the two may both be bad ones: a
-        guess between all rows is right in 1/3 of the contrasts that are not tied only if ties
-        between bad rows are left out as well.
+        Values that differ by `TIE` at most count as the same. Of three rows, the two may both be
+        bad ones: a guess between all rows is right in 1/3 of the contrasts that are not tied only
+        if ties between bad rows are left out as well.
+
+        Args:
+            values: one per row, e.g. log-probabilities.
         """
-        good, bad = self.pairs(values)
+        good, bad = self.good_and_highest_bad(values)
         highest = np.fmax(good, bad)
         with np.errstate(invalid="ignore"):  # a contrast that is left out has NaN, and no tie
-            is_high = values[self.bad] >= highest[self.bad_of] - TIE
-            n_high = np.bincount(self.bad_of, is_high, minlength=len(self.ids))
-            return n_high + (good >= highest - TIE) > 1
+            is_high = values[self.bad] >= highest[self.contrast_of_bad] - TIE
+            n_high_bad = np.bincount(self.contrast_of_bad, is_high, minlength=len(self.ids))
+            return n_high_bad + (good >= highest - TIE) > 1
 
-    def build(
+    def build_scores(
         self,
         name: str,
         values: Floats,
@@ -349,46 +373,70 @@ class Contrasts:
         with_chance: bool = False,
         tied: Flags | None = None,
     ) -> Scores:
-        """Returns scores over the contrasts whose value is not NaN.
+        """Returns the scores of a measure over contrasts, without those whose value is NaN.
 
-        The chance level is that guessing puts the good row first: 1 / rows of the contrast.
+        Args:
+            name: of the measure.
+            values: one per contrast, (n,), or (n, 2) for correlations.
+            statistic: how the values become one number.
+            with_chance: whether guessing has a chance level, which is 1 / rows of the contrast.
+            tied: whether each contrast is tied, (n,); None for a measure without ties.
         """
-        n_rows = 1 + np.bincount(self.bad_of, minlength=len(self.ids))
+        n_rows = 1 + np.bincount(self.contrast_of_bad, minlength=len(self.ids))
         chance = 1 / n_rows if with_chance else None
-        scores = build(name, self.ids, values, statistic, self.levels, chance, "contrast", tied)
-        are_all_equal = len(self.ids) > 0 and bool(self.is_equal.all())
-        reason = self.why_equal if are_all_equal and not len(scores.items) else ""
-        return replace(scores, equal=int(self.is_equal.sum()), not_defined=reason)
+        scores = build_scores(
+            name, self.ids, values, statistic, self.levels, chance, "contrast", tied
+        )
+        are_all_equal = len(self.ids) > 0 and bool(self.has_equal_rows.all())
+        reason = self.why_not_compared if are_all_equal and not len(scores.items) else ""
+        return replace(scores, equal=int(self.has_equal_rows.sum()), not_defined=reason)
 
-    def verdicts(
+    def share_with_good_highest(
         self, name: str, values: Floats, by: float | None = None, *, tied: Flags | None = None
     ) -> Scores:
-        """Returns the share of contrasts whose good row is higher than every bad row, or by `by`.
+        """Returns the share of contrasts whose good row has a higher value than every bad row.
 
-        With such a threshold there is no chance level: it depends on how a model spreads its
-        probability over the vocabulary. `tied` is whether each contrast is tied, where this does
-        not follow from the same values.
+        Args:
+            name: of the measure.
+            values: one per row.
+            by: threshold that the difference must exceed; None for any difference. With a threshold
+                there is no chance level: it depends on how a model spreads its probability over the
+                vocabulary.
+            tied: whether each contrast is tied and so not right; None if it follows from `values`.
         """
         tied = self.are_tied(values) if tied is None else tied
-        verdicts = higher(*self.pairs(values), by=by or 0.0)
-        verdicts = np.where(tied & ~np.isnan(verdicts), 0.0, verdicts)
-        return self.build(name, verdicts, with_chance=by is None, tied=tied)
+        good, bad = self.good_and_highest_bad(values)
+        is_right = exceeds(good, bad, by=by or 0.0)
+        is_right = np.where(tied & ~np.isnan(is_right), 0.0, is_right)
+        return self.build_scores(name, is_right, with_chance=by is None, tied=tied)
 
-    def differences(self, name: str, values: Floats) -> Scores:
+    def mean_difference(self, name: str, values: Floats) -> Scores:
         """Returns the mean difference of the good row and the bad row with the highest value."""
-        good, bad = self.pairs(values)
-        return self.build(name, good - bad, "mean")
+        good, bad = self.good_and_highest_bad(values)
+        return self.build_scores(name, good - bad, "mean")
 
 
-def higher(good: Floats, bad: Floats, by: float = 0.0) -> Floats:
+def _shared_labels(contrast_of_row: NDArray[np.intp], labels: Labels) -> Labels:
+    """Returns the label that all rows of each contrast share; None where they differ.
+
+    Contrasts are numbered in order of first appearance; `labels` has one per row.
+    """
+    label_of: dict[int, str | None] = {}
+    for contrast, label in zip(contrast_of_row.tolist(), labels, strict=True):
+        if label_of.setdefault(contrast, label) != label:
+            label_of[contrast] = None
+    return [*label_of.values()]
+
+
+def exceeds(good: Floats, bad: Floats, by: float = 0.0) -> Floats:
     """Returns 1.0 where good is above bad by more than `by`, else 0.0; NaN where either is NaN.
 
     A difference that is equal to `by` within 1e-9 is not above it, however it was rounded.
     """
-    undefined = np.isnan(good) | np.isnan(bad)
+    is_undefined = np.isnan(good) | np.isnan(bad)
     with np.errstate(invalid="ignore"):  # -inf less -inf
-        above = good > bad if by == 0 else good - bad > by + _THRESHOLD_ROUNDING
-    return np.where(undefined, np.nan, above)
+        is_above = good > bad if by == 0 else good - bad > by + _THRESHOLD_ROUNDING
+    return np.where(is_undefined, np.nan, is_above)
 
 
 def fold_word(text: str, folds: Collection[Fold]) -> str:
@@ -400,25 +448,27 @@ def fold_word(text: str, folds: Collection[Fold]) -> str:
     ('vu', 'v\u00fc')
     """
     # the same words come in thousands of rows, and long texts would fill the memory
-    fold = _folded_word if len(text) <= _LONGEST_WORD else _folded
-    return fold(text, tuple(folds))
+    if len(text) <= _LONGEST_WORD:
+        return _fold_cached(text, tuple(folds))
+    return _fold(text, tuple(folds))
 
 
-def _folded(text: str, folds: tuple[Fold, ...]) -> str:
+def _fold(text: str, folds: tuple[Fold, ...]) -> str:
+    """Returns a text without the differences that `folds` name: "case", "accents", "forms"."""
     if text.isascii():  # has neither accents nor other forms
         return text.lower() if "case" in folds else text
     # composed and decomposed letters (é) are one word, whatever the tokenizer makes of them
-    """Returns a text without the differences that `folds` name; see `fold_word`."""
     text = unicodedata.normalize("NFKC" if "forms" in folds else "NFC", text)
     if "case" in folds:
         text = text.lower()
     if "accents" in folds:
-        letters = (c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
+        decomposed_text = unicodedata.normalize("NFD", text)
+        letters = (c for c in decomposed_text if unicodedata.category(c) != "Mn")  # Mn: accents
         text = unicodedata.normalize("NFC", "".join(letters))
     return text
 
 
-_folded_word = lru_cache(maxsize=2**16)(_folded)
+_fold_cached = lru_cache(maxsize=2**16)(_fold)
 """The same for words, of which many rows have the same; long texts are not kept in memory."""
 
 
@@ -444,33 +494,34 @@ def match_rule(folds: Collection[Fold]) -> str:
     if not folds:
         return "exactly"
     names = ["compatibility forms" if fold == "forms" else fold for fold in folds]
-    *others, last = names
-    return f"without {', '.join(others)} and {last}" if others else f"without {last}"
+    return f"without {listing(names)}"
 
 
 def is_tied(log_prob: float, other: float) -> bool:
-    """Returns whether two log-probabilities are the same but for rounding; NaN is not."""
+    """Returns whether two log-probabilities are the same but for rounding; NaN equals nothing."""
     return math.isclose(log_prob, other, rel_tol=0, abs_tol=_ROUNDING)
 
 
 def without_differences(text: str) -> str:
-    """Returns a text without what tokenizers may remove.
+    """Returns a text without what tokenizers may remove, to find texts that may be the same tokens.
 
-    That is what `fold_word` says, characters without width, and blanks.
+    That is case, accents, compatibility forms, characters without width, and repeated white space.
 
     >>> without_differences("The  Caf\u00e9") == without_differences("the cafe")
     True
     """
-    alike = _alike_word if len(text) <= _LONGEST_WORD else _alike
-    return alike(text)
+    # the same words come in thousands of rows, and long texts would fill the memory
+    if len(text) <= _LONGEST_WORD:
+        return _simplify_cached(text)
+    return _simplify(text)
 
 
-def _alike(text: str) -> str:
+def _simplify(text: str) -> str:
     """Returns a text without what tokenizers may remove; see `without_differences`."""
-    folded = fold_word(text, get_args(Fold))
-    if folded.isascii():
-        return " ".join(folded.split())
-    return " ".join("".join(c for c in folded if unicodedata.category(c) != "Cf").split())
+    text = fold_word(text, get_args(Fold))
+    if not text.isascii():
+        text = "".join(c for c in text if unicodedata.category(c) != "Cf")  # Cf: without width
+    return " ".join(text.split())
 
 
-_alike_word = lru_cache(maxsize=2**16)(_alike)
+_simplify_cached = lru_cache(maxsize=2**16)(_simplify)

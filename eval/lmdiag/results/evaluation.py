@@ -321,7 +321,7 @@ def _not_computed(
 
 def too_short_lists(rows: Columns, predictions: Predictions, k: Sequence[int]) -> list[str]:
     """Returns a line for the accuracy@k that the lists of top words are too short for, if any."""
-    lists = [(predictions.top_words[row], row) for row in measures.with_expected(rows)]
+    lists = [(predictions.top_words[row], row) for row in measures.rows_with_expected(rows)]
     lengths = [(len(words), row) for words, row in lists if words is not None]
     n, row = min(lengths, default=(max(k), 0))
     names = ", ".join(f"accuracy@{rank}" for rank in k if rank > n)

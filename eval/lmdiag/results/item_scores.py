@@ -16,7 +16,7 @@ import numpy as np
 
 from lmdiag.asking.protocol import Predictions, Protocol
 from lmdiag.measures import MeasureName, is_human, is_pooled
-from lmdiag.measures.scores import Flags, Floats, Scores, objects
+from lmdiag.measures.scores import Flags, Floats, Scores, object_array
 from lmdiag.stats import MEANS, Estimate, estimate
 from lmdiag.stimuli.perturbations import NONE, PerturbedContexts
 from lmdiag.types import BadInput, Fold, Kind
@@ -95,14 +95,14 @@ def mean_scores(shuffles: Sequence[MeasureScores]) -> MeasureScores:
         items, values = on_common_items(scores_of_shuffles)
         statistic = "share" if of_first.statistic == "proportion" else of_first.statistic
         if of_first.tied is None:
-            means[name] = Scores(name, objects(items), np.mean(values, axis=0), statistic)
+            means[name] = Scores(name, object_array(items), np.mean(values, axis=0), statistic)
             continue
         tied_items = [set(scores.tied_items) for scores in scores_of_shuffles]
         tied = np.array([[item in of for item in items] for of in tied_items], dtype=bool)
         n_untied = np.maximum((~tied).sum(axis=0), 1)
         mean = np.where(tied, 0.0, values).sum(axis=0) / n_untied
         always_tied: Flags = np.logical_and.reduce(tied, axis=0)
-        means[name] = Scores(name, objects(items), mean, statistic, tied=always_tied)
+        means[name] = Scores(name, object_array(items), mean, statistic, tied=always_tied)
     return means
 
 

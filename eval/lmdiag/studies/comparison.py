@@ -30,7 +30,7 @@ from lmdiag.measures import (
     measures_of,
     shown_as,
 )
-from lmdiag.measures.scores import objects
+from lmdiag.measures.scores import object_array
 from lmdiag.presentable import Presentable
 from lmdiag.results import FigureKey, Results, comparable_part
 from lmdiag.results.evaluation import chosen_measures
@@ -548,7 +548,7 @@ def _pair(base: Run, new: Run, key: FigureKey, number: int = 1) -> ScoredPair | 
             f"{key.task}-{item.removeprefix(prefix)}" if item.startswith(prefix) else item
             for item in new_scores.items
         ]
-        new_scores = replace(new_scores, items=objects(items))
+        new_scores = replace(new_scores, items=object_array(items))
     # equal probabilities say nothing of either model, although they are not right
     tied_items = {*base_scores.tied_items, *new_scores.tied_items}
     n_tied = len(tied_items.intersection(base_scores.items).intersection(new_scores.items))
