@@ -9,7 +9,15 @@ from pandas import DataFrame
 
 import lmdiag
 from lmdiag.asking.protocol import QueryOptions
-from lmdiag.asking.rules import RULES, Case, applicable, effective, flag, needed_by, refusal
+from lmdiag.asking.rules import (
+    RULES,
+    Case,
+    applicable_knobs,
+    flag,
+    refusal,
+    required_options,
+    reset_ineffective,
+)
 from lmdiag.models import LoadOptions
 from lmdiag.types import BadInput
 
@@ -39,7 +47,7 @@ def line_of(rule, option):
         name = "frequency:en" if rule.counts_words else "tiny"
         info = model_info(id=name, kind=kind or "masked", cased=not rule.uncased)
         given = QueryOptions(**{option: GIVEN[option]})
-        asked, [line] = effective(given, info, rule.asks or "sentence")
+        asked, [line] = reset_ineffective(given, info, rule.asks or "sentence")
         assert asked == QueryOptions()
         return line
     if rule.asks or rule.counts_words:
@@ -47,7 +55,7 @@ def line_of(rule, option):
         return refusal(case)
     names = [option, *filter(None, [rule.beside])]
     if not rule.without:
-        names += [other for name in names for other in needed_by(name)]
+        names += [other for name in names for other in required_options(name)]
     with pytest.raises(BadInput) as caught:
         LoadOptions(kind=kind or "auto", **{name: GIVEN[name] for name in names})
     return str(caught.value)
@@ -81,11 +89,11 @@ def test_each_rule_has_its_line(rule, option):
     ],
 )
 def test_what_applies_to_a_model_and_its_rows(kind, asks, options):
-    assert applicable(asks, kind) == options.split()
+    assert applicable_knobs(asks, kind) == options.split()
     given = {name: GIVEN[name] for name in map(str.strip, options.replace("-", "_").split())}
     separate = [QueryOptions(**{name: value}) for name, value in given.items()]
     for query in separate if kind else ():
-        assert effective(query, model_info(kind=kind, cased=True), asks) == (query, [])
+        assert reset_ineffective(query, model_info(kind=kind, cased=True), asks) == (query, [])
 
 
 def test_the_specification_shows_the_table():

@@ -19,7 +19,7 @@ from lmdiag.asking.protocol import (
     query_options,
 )
 from lmdiag.asking.questions import Setting
-from lmdiag.asking.rules import effective
+from lmdiag.asking.rules import reset_ineffective
 from lmdiag.frequencies import log_frequencies
 from lmdiag.measures import folds_for
 from lmdiag.models.loading.load_options import LoadKeywords, LoadOptions
@@ -327,7 +327,7 @@ class LanguageModel:
             lines: further warnings; None for none.
             level: `stacklevel` of the warnings, so that they name the line of the user's own code.
         """
-        options, ineffective = effective(self.options, self.info, asks)
+        options, ineffective = reset_ineffective(self.options, self.info, asks)
         remark = bos_remark(self.options, self.info, asks)
         for line in filter(None, (*ineffective, remark, self.model.warning, *lines)):
             warnings.warn(as_parameters(line), stacklevel=level)

@@ -39,35 +39,49 @@ class Wording:
     of_sentences: str
 
     def question(self, context: str, options: Sequence[str]) -> str:
-        """Returns the question; `context` is "" where the options are sentences."""
-        listed = "\n".join(f"{label}. {text}" for label, text in enumerate(options, start=1))
-        values = {_CONTEXT: context, _OPTIONS: listed}
+        """Returns the question about some options, which are listed as "1. ...", "2. ...".
+
+        Args:
+            context: the text that all options continue; "" where the options are sentences.
+            options: targets or sentences.
+        """
+        lines = [f"{label}. {text}" for label, text in enumerate(options, start=1)]
+        text_of_slot = {_CONTEXT: context, _OPTIONS: "\n".join(lines)}
         wording = self.of_targets if context else self.of_sentences
-        return re.sub(r"\{(?:context|options)\}", lambda slot: values[slot[0]], wording)
+        # in one pass, since a context may itself contain "{options}"
+        return re.sub(r"\{(?:context|options)\}", lambda slot: text_of_slot[slot[0]], wording)
 
 
 @lru_cache
 def parse_wording(text: str) -> Wording:
-    """Returns the wording of a text, or of `cards/choice.txt` for "".
+    """Returns the wording that a text gives; "" stands for the text of `cards/choice.txt`.
+
+    The text has one part that asks about sentences, with `{options}` in it. A second part, which a
+    line `---` divides from it, asks about targets, with `{context}` and `{options}` in it.
 
     Raises:
-        BadInput: not a part for sentences, and at most one for targets; a part without `{options}`.
+        BadInput: the text has other parts.
     """
     text = text or resource_path("cards", "choice.txt").read_text("utf-8").removesuffix("\n")
     parts = [part.removesuffix("\n") for part in _PART.split(text)]
-    targets = [part for part in parts if part.count(_CONTEXT) == 1]
-    sentences = [part for part in parts if _CONTEXT not in part]
-    is_whole = len(sentences) == 1 and len(targets) == len(parts) - 1 < 2
-    if not is_whole or any(part.count(_OPTIONS) != 1 for part in parts):
+    target_parts = [part for part in parts if part.count(_CONTEXT) == 1]
+    sentence_parts = [part for part in parts if _CONTEXT not in part]
+    has_parts = (
+        len(sentence_parts) == 1
+        and len(target_parts) <= 1
+        and len(parts) == len(sentence_parts) + len(target_parts)
+        and all(part.count(_OPTIONS) == 1 for part in parts)
+    )
+    if not has_parts:
         raise BadInput(
             "option choice_prompt must be a text, or a file with a text, that has {options} in it "
             "once; before it may stand another one with {context} and {options}, then a line ---"
         )
-    return Wording(targets[0] if targets else "", sentences[0])
+    return Wording(target_parts[0] if target_parts else "", sentence_parts[0])
 
 
 def wording_of(query: QueryOptions) -> Wording | None:
-    """Returns the wording of the choices; None where probabilities are read."""
+    """Returns the wording of forced choices; None if the model is not asked to choose."""
     return parse_wording(query.choice_prompt) if query.elicitation == "choice" else None
 
 
@@ -85,44 +99,54 @@ class ChoiceQuestion:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What is scored at the blank."""
+        """The labels of the rows, which are scored at the blank: "1", "2", ..."""
         return tuple(str(number) for number in range(1, len(self.rows) + 1))
 
 
 def choices(
     columns: Mapping[str, Sequence[Any]], texts: Sequence[Query | Sentence], wording: Wording
 ) -> Iterator[ChoiceQuestion]:
-    """Yields every question about the contrasts of some rows.
+    """Yields the questions about each contrast of some rows, one for each rotation of its rows.
 
-    Targets that differ at the end of one context are listed after it; all other alternatives are
-    whole sentences.
+    The options of a question are the targets of the rows, if they all end the same context, and
+    else whole sentences.
 
     Args:
         columns: of the rows: `id`, `contrast`, and `target` where rows have a blank.
         texts: of the rows; left and right context, or the sentence.
-        wording: of the questions.
+        wording: what a question says around its options.
     """
-    rows_of: dict[str, list[int]] = {}
-    for row in sorted(range(len(texts)), key=lambda row: columns["id"][row]):
-        rows_of.setdefault(columns["contrast"][row], []).append(row)
-    for rows in rows_of.values():
-        context = ""
-        targets = {row: _sentence(columns, texts, row) for row in rows}
-        example = texts[rows[0]]
-        is_shared = len({texts[row] for row in rows}) == 1 and wording.of_targets != ""
-        if isinstance(example, Query) and is_shared and not example.right_context:
-            context = example.context
-            targets = {row: columns["target"][row] for row in rows}
+    rows_of_contrast: dict[str, list[int]] = {}
+    rows_by_id = sorted(range(len(texts)), key=lambda row: columns["id"][row])
+    for row in rows_by_id:
+        rows_of_contrast.setdefault(columns["contrast"][row], []).append(row)
+    for rows in rows_of_contrast.values():
+        first_text = texts[rows[0]]
+        have_same_text = all(texts[row] == first_text for row in rows)
+        if (
+            have_same_text
+            and isinstance(first_text, Query)
+            and not first_text.right_context
+            and wording.of_targets
+        ):
+            context = first_text.context
+            option_of_row = {row: columns["target"][row] for row in rows}
+        else:
+            context = ""
+            option_of_row = {row: _sentence(columns, texts, row) for row in rows}
         for start in range(len(rows)):
             order = (*rows[start:], *rows[:start])
-            text = wording.question(context, [targets[row] for row in order])
-            yield ChoiceQuestion(Query(text), order)
+            question = wording.question(context, [option_of_row[row] for row in order])
+            yield ChoiceQuestion(Query(question), order)
 
 
 def _sentence(
     columns: Mapping[str, Sequence[Any]], texts: Sequence[Query | Sentence], row: int
 ) -> str:
-    """The whole sentence of a row; a period ends one whose blank is its last word."""
+    """Returns the whole sentence of a row; where a row has a blank, with the target in it.
+
+    A period ends a sentence whose blank is its last word. Arguments are those of `choices`.
+    """
     text = texts[row]
     if isinstance(text, Sentence):
         return text.text
@@ -137,7 +161,7 @@ def choice_predictions(
     ids: Sequence[str],
     **setting: Any,
 ) -> Predictions:
-    """Returns what was answered as one prediction per row.
+    """Returns the answers to choices as one prediction per row.
 
     `labels` has, for each row, the log-probability of label j (nats) in the order in which the row
     has this label. `log_prob` is the mean over orders of the log of the probability of the row's
@@ -147,34 +171,40 @@ def choice_predictions(
         asked: all choices.
         answers: (query, None) of each -> its answer.
         ids: of the rows.
-        setting: further fields of the predictions.
+        setting: further fields of the predictions, e.g. perturbation.
     """
-    labels: list[dict[int, float | None]] = [{} for _ in ids]
-    shares: list[list[float]] = [[] for _ in ids]
+    # of each row: label -> its log-probability; log-shares of its labels, one for each order
+    log_prob_of_label: list[dict[int, float | None]] = [{} for _ in ids]
+    log_shares: list[list[float]] = [[] for _ in ids]
     n_tokens = [0] * len(ids)
     for choice in asked:
-        scores = [answers[choice.query, None].words[label] for label in choice.labels]
-        nats = [score.log_prob for score in scores if score.log_prob is not None]
-        total = _log_sum(nats) if len(nats) == len(scores) else math.nan
-        for number, (row, score) in enumerate(zip(choice.rows, scores, strict=True)):
-            labels[row][number] = score.log_prob
-            shares[row].append(math.nan if score.log_prob is None else score.log_prob - total)
+        answer = answers[choice.query, None]
+        scores = [answer.words[label] for label in choice.labels]
+        log_probs = [score.log_prob for score in scores if score.log_prob is not None]
+        log_total = _log_sum(log_probs) if len(log_probs) == len(scores) else math.nan
+        for label, (row, score) in enumerate(zip(choice.rows, scores, strict=True)):
+            log_share = math.nan if score.log_prob is None else score.log_prob - log_total
+            log_prob_of_label[row][label] = score.log_prob
+            log_shares[row].append(log_share)
             n_tokens[row] = max(n_tokens[row], score.n_tokens)
-    means = [math.fsum(values) / len(values) for values in shares]
-    nothing: list[Any] = [None] * len(ids)
+    means = [math.fsum(shares_of_row) / len(shares_of_row) for shares_of_row in log_shares]
+    no_values: list[Any] = [None] * len(ids)
     return Predictions(
         id=list(ids),
         log_prob=[None if math.isnan(mean) else mean for mean in means],
-        rank=nothing,
+        rank=no_values,
         n_tokens=[*n_tokens],
-        top_words=nothing,
-        top_log_probs=nothing,
-        labels=[[numbers[number] for number in sorted(numbers)] for numbers in labels],
+        top_words=no_values,
+        top_log_probs=no_values,
+        labels=[
+            [log_probs_of_row[label] for label in sorted(log_probs_of_row)]
+            for log_probs_of_row in log_prob_of_label
+        ],
         **setting,
     )
 
 
 def _log_sum(values: Sequence[float]) -> float:
-    """The log of the sum of probabilities, from their logs."""
-    most = max(values)
-    return most + math.log(math.fsum(math.exp(value - most) for value in values))
+    """Returns the log of the sum of probabilities, from their logs."""
+    highest = max(values)  # is subtracted first, since exp of a low log-probability is 0
+    return highest + math.log(math.fsum(math.exp(value - highest) for value in values))

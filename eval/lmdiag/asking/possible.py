@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 MOST_TOGETHER = 1.05
-"""Of probabilities of words of which none begins another; what is above 1 is rounding, of engines
-that compute in half precision."""
+"""Highest sum of probabilities of words of which none begins another that can be true: what is
+above 1 is rounding, of engines that compute in half precision."""
 
 BELOW_FIRST = 0.5
 """Nats by which a word of rank 1 may be below the first of the list: engines that compute in half
@@ -15,11 +15,12 @@ precision round otherwise where a prompt is longer by a token."""
 
 
 def impossible_sum(words: Mapping[str, float]) -> float | None:
-    """Returns the probability of words that exclude each other, if it is above 1; else None.
+    """Returns the summed probability of words that exclude each other, if it is above 1; else None.
 
-    Words of which one begins another do not exclude each other: a token may be the beginning of
-    the other word. Of a word and the longer words that begin with it, the sum has the larger: the
-    probability of the word, or that of the longer words together.
+    A sum above `MOST_TOGETHER` shows that an engine's probabilities are wrong. Words of which one
+    begins another do not exclude each other: a token may be the beginning of the other word. Of a
+    word and the longer words that begin with it, the sum has the larger: the probability of the
+    word, or that of the longer words together.
 
     >>> round(impossible_sum({"bird": -0.1, "tool": -0.2}), 4)  # exp(-.1) + exp(-.2)
     1.7236
@@ -31,18 +32,28 @@ def impossible_sum(words: Mapping[str, float]) -> float | None:
     """
     if math.fsum(map(math.exp, words.values())) <= MOST_TOGETHER:  # nearly always
         return None
-    largest: list[tuple[str, float]] = []  # words that no earlier one begins, with what they hide
+    # words that exclude each other, each with its probability or that of longer words
+    exclusive: list[tuple[str, float]] = []
     for word in sorted(words, reverse=True):  # longer words come before their beginnings
-        covered = 0.0
-        while largest and largest[-1][0].startswith(word):
-            covered += largest.pop()[1]
-        largest.append((word, max(covered, math.exp(words[word]))))
-    total = math.fsum(share for _, share in largest)
+        longer_probability = 0.0
+        while exclusive and exclusive[-1][0].startswith(word):
+            _, probability = exclusive.pop()
+            longer_probability += probability
+        exclusive.append((word, max(longer_probability, math.exp(words[word]))))
+    total = math.fsum(probability for _, probability in exclusive)
     return total if total > MOST_TOGETHER else None
 
 
 def is_below_first(log_prob: float | None, rank: int | None, listed: Sequence[float]) -> bool:
-    """Returns whether a word of one token has rank 1 and is below the first of the list."""
+    """Returns whether a word has rank 1 although the list of top words has a more probable one.
+
+    Such answers of an engine contradict each other.
+
+    Args:
+        log_prob: of a word of one token, in nats; None where it is not known.
+        rank: of the word among all tokens; None where it is not known.
+        listed: log-probabilities of the top words, highest first.
+    """
     if log_prob is None or rank != 1 or not listed:
         return False
     return log_prob < listed[0] - BELOW_FIRST

@@ -82,13 +82,14 @@ class QueryOptions(ScoringOptions):
     in the items of the run); no figure depends on it"""
 
     def __post_init__(self) -> None:
+        """Sets the default instruction of a chat, so that signatures and reports show it."""
         if self.chat and not self.instruction and self.elicitation == "probability":
-            object.__setattr__(self, "instruction", INSTRUCTION)
+            object.__setattr__(self, "instruction", INSTRUCTION)  # the dataclass is frozen
 
 
 def query_options(record: QueryOptions) -> dict[str, Any]:
-    """Returns the knobs of a record that has more fields, by name."""
-    return {knob.name: getattr(record, knob.name) for knob in fields(QueryOptions)}
+    """Returns the fields of `QueryOptions` by name, of a record that may have further fields."""
+    return {option.name: getattr(record, option.name) for option in fields(QueryOptions)}
 
 
 # ---- knobs ---------------------------------------------------------------------------------------
@@ -137,30 +138,32 @@ class Knob:
         return field_types(QueryOptions)[self.name] is str
 
     def is_changed(self, query: QueryOptions) -> bool:
-        """Returns whether it is not at its default."""
+        """Returns whether the options have another value of this knob than its default."""
         return bool(getattr(query, self.name) != self.default)
 
     def has_template(self, query: QueryOptions) -> bool:
-        """Returns whether a template of the model makes its text."""
+        """Returns whether a template of the model makes its text, as `chat` makes the prompt."""
         return bool(self.template and getattr(query, self.template))
 
     def in_signature(self, query: QueryOptions) -> str:
-        """Returns its value; of a text, a digest."""
+        """Returns its value as signatures have it; of a text of the user, a digest."""
         value = getattr(query, self.name)
         return text_digest(value) if self.is_text else str(value)
 
     def choice(self, query: QueryOptions) -> str:
-        """Returns its value in words, as a multiverse names it."""
+        """Returns its value as a multiverse names it, e.g. "word", "chat" or "none"."""
         if self.has_template(query):
             return self.template
         value = getattr(query, self.name)
         return self.unset if value in ("", None) else str(value)
 
     def words(self, query: QueryOptions) -> str:
-        """Returns its value as tables and messages name it."""
+        """Returns its value as tables and messages name it, e.g. "layer 6" or "chat template"."""
         if self.named and self.is_changed(query):
             return f"{self.option} {self.choice(query)}"
-        return f"{self.template} template" if self.has_template(query) else self.choice(query)
+        if self.has_template(query):
+            return f"{self.template} template"
+        return self.choice(query)
 
 
 KNOBS = {
@@ -186,7 +189,7 @@ def text_digest(text: str) -> str:
 
 
 def layer_numbers(layers: Iterable[str | int], n_layers: int) -> tuple[int, ...]:
-    """Returns the layers that are asked for, in ascending order, each once.
+    """Returns the layers that the user asks for, in ascending order, each once.
 
     Args:
         layers: numbers, from 0 for the input of the first layer; or "all" alone.
@@ -210,10 +213,15 @@ TRAINED_WITH_BOS = {"Gemma": True, "Pythia": False}
 
 
 def bos_remark(query: QueryOptions, info: ModelInfo, asks: str) -> str:
-    """Returns a line if what stands before texts contradicts the tokenizer or the training.
+    """Returns a line if a text begins otherwise than the tokenizer or the training has it.
 
-    "" if nothing is contradicted, if the model is not causal, and for chats, whose template
-    decides. The arguments are those of `lmdiag.asking.rules.effective`.
+    This is about the beginning-of-sequence token. "" if nothing is contradicted, if the model is
+    not causal, and for chats, whose template decides.
+
+    Args:
+        query: how the model is asked.
+        info: facts on the model.
+        asks: what the rows ask, "word" or "sentence".
     """
     if info.kind != "causal" or query.chat:
         return ""
@@ -221,20 +229,20 @@ def bos_remark(query: QueryOptions, info: ModelInfo, asks: str) -> str:
     has_bos = info.sentence_bos if is_sentence else info.bos
     token = "beginning-of-sequence token"
     names = f"{info.id} {info.architecture}".rpartition("/")[2].lower()
+    # the tokenizers of these families may differ from the training, which decides
     for family, is_needed in TRAINED_WITH_BOS.items():
         if family.lower() not in names:
             continue
         if is_needed == has_bos:
             return ""
-        problem = (
-            f"no {token}, but {family} was trained with one and fails without it: use --bos always"
-        )
         if has_bos:
-            problem = (
-                f"a {token}, but the published training data of {family} have none: compare with "
-            )
-            problem += "--bos never"
-        return f"model {info.id} reads {problem}"
+            problem = f"a {token}, but the published training data of {family} have none"
+            remedy = "compare with --bos never"
+        else:
+            problem = f"no {token}, but {family} was trained with one and fails without it"
+            remedy = "use --bos always"
+        return f"model {info.id} reads {problem}: {remedy}"
+    # for whole sentences, `--bos auto` adds the token, too
     if query.bos == "never" and info.tokenizer_bos:
         contradiction = f"leaves out the {token} that its tokenizer adds"
     elif query.bos == "always" and info.tokenizer_bos is False and not is_sentence:
@@ -276,10 +284,13 @@ class Protocol(QueryOptions):
 
 
 def checked_ranks(k: Iterable[int]) -> tuple[int, ...]:
-    """Returns the ranks of accuracy@k, integers from 1 up, in ascending order, each once."""
+    """Returns the ranks of accuracy@k in ascending order, each once.
+
+    `BadInput` unless they are integers from 1 up.
+    """
     try:
         ranks = sorted({operator.index(rank) for rank in k})
-    except TypeError:
+    except TypeError:  # a rank is not an integer, or `k` is one number
         ranks = []
     if not ranks or ranks[0] < 1 or any(isinstance(rank, bool) for rank in k):
         raise BadInput(f"k is {k!r}: give integers from 1 up, as in k=[1, 5]")
@@ -287,7 +298,7 @@ def checked_ranks(k: Iterable[int]) -> tuple[int, ...]:
 
 
 def checked_threshold(threshold: Any) -> float:
-    """Returns the threshold of sensitivity@threshold, a number from 0 up to below 1."""
+    """Returns the threshold of sensitivity@threshold; `BadInput` unless it is in [0, 1)."""
     is_number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
     if not is_number or not 0 <= threshold < 1:
         raise BadInput(f"threshold is {threshold!r}: give a number from 0 up to below 1, as 0.01")
@@ -336,24 +347,25 @@ class Predictions(QueryOptions):
     verbs: int | None = None
 
     def __repr__(self) -> str:
-        who = self.model.id if self.model else "unknown model"
+        """Returns who was asked what in one line, instead of all columns."""
+        model = self.model.id if self.model else "unknown model"
         shuffle = f", run {self.run}, seed {self.seed}" if self.run or self.seed else ""
-        return (
-            f"<Predictions of {who}: {len(self.id)} rows, perturbation {self.perturbation}{shuffle}"
-            f", unit {self.unit}, bos {self.bos}>"
-        )
+        setting = f"perturbation {self.perturbation}{shuffle}, unit {self.unit}, bos {self.bos}"
+        return f"<Predictions of {model}: {len(self.id)} rows, {setting}>"
 
     def state(self, row: int) -> WordState:
-        """Returns whether the word of a row was scored, and why not; see `WordScore`.
+        """Returns whether the word or sentence of a row was scored, or why not.
 
-        Predictions of other programs that do not give `n_tokens` count as unscorable where they
-        have no log-probability. A sentence without one is unscorable.
+        A word without a log-probability is "censored" if the tokenizer can represent it (its
+        probability is too low to be known), and else "unscorable". Predictions of other programs
+        that do not give `n_tokens` count as unscorable there, and so do sentences.
         """
         if self.log_prob[row] is not None:
             return "scored"
-        if self.words:
+        is_sentence = bool(self.words)
+        if is_sentence or not self.n_tokens[row]:
             return "unscorable"
-        return "censored" if self.n_tokens[row] else "unscorable"
+        return "censored"
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with one row per stimulus row; log-probabilities are in nats.
@@ -362,12 +374,13 @@ class Predictions(QueryOptions):
         """
         from pandas import DataFrame
 
-        names = ["id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs"]
-        if self.words:
-            names = ["id", "log_prob", "n_tokens", "words"]
         if self.labels:
             names = ["id", "log_prob", "n_tokens", "labels"]
+        elif self.words:
+            names = ["id", "log_prob", "n_tokens", "words"]
+        else:
+            names = ["id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs"]
         if self.entropies:
-            names = [*names, "entropies"]
+            names.append("entropies")
         columns = {name: getattr(self, name) for name in names}
         return DataFrame(columns | {"perturbation": self.perturbation, "run": self.run})

@@ -45,88 +45,137 @@ class Setting:
     entropy: bool = False
 
     def choices(self, *, cased: bool) -> list[ChoiceQuestion]:
-        """Returns the choices that are asked; [] where probabilities are read."""
+        """Returns the questions about contrasts in words; [] if the model is not asked to choose.
+
+        Args:
+            cased: whether the model tells "A" from "a".
+        """
         if self.wording is None:
             return []
         keys = row_keys(self, kind="masked", cased=cased)  # a question shows both sides
-        texts = [key if isinstance(key, Sentence) else key[0] for key in keys]
+        texts: list[Query | Sentence] = []
+        for key in keys:
+            if isinstance(key, Sentence):
+                texts.append(key)
+            else:
+                query, _ = key
+                texts.append(query)
         return [*choices(self.stimuli.columns(), texts, self.wording)]
 
 
 def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionKey]:
-    """Yields the key of each row's question.
+    """Yields the key of each row's question, by which rows with the same question are found.
 
-    Causal models read the left context only. For cased models, contexts begin with a capital if
-    the diagnostic says so (`Diagnostic.capitalise`).
+    It is the sentence; or of a row with a blank, the text around it, and the number of the verb
+    that is right there (None where rows have no verbs).
+
+    Args:
+        setting: the rows, as they are asked.
+        kind: of the model. Causal models read the left context only.
+        cased: whether the model tells "A" from "a". If so, contexts begin with a capital where the
+            diagnostic says so (`Diagnostic.capitalise`).
     """
     columns = setting.stimuli.columns()
     diagnostic = setting.stimuli.diagnostic
+    n_rows = len(columns["id"])
     if diagnostic.asks == "sentence":
-        regions = setting.stimuli.regions or [[]] * len(columns["id"])
-        for text, parts in zip(columns["sentence"], regions, strict=True):
-            filled = [region for region in parts if region["start"] < region["end"]]
-            edges = {region[edge] for region in filled for edge in ("start", "end")}
-            # regions that begin or end within a word
-            cuts = sorted(x for x in edges if text[x - 1 : x].strip() and text[x : x + 1].strip())
-            yield Sentence(text, tuple(cuts), setting.entropy)
+        regions_of_rows = setting.stimuli.regions or [[]] * n_rows
+        for text, regions in zip(columns["sentence"], regions_of_rows, strict=True):
+            yield Sentence(text, _cuts_within_words(text, regions), setting.entropy)
         return
-    capitalise = diagnostic.capitalise and cased
-    numbers = columns["number"] if diagnostic.has_verbs else [None] * len(columns["id"])
-    spaces = columns.get("gap_spaces", [""] * len(numbers))
-    texts = zip(columns["context"], columns["right_context"], spaces, numbers, strict=True)
-    for context, right_context, space, number in texts:
-        left = with_first_letter(context, "upper") if capitalise else context
-        query = Query(left, right_context, *GAP_SPACES[space])
+    numbers = columns["number"] if diagnostic.has_verbs else [None] * n_rows
+    spaces = columns.get("gap_spaces", [""] * n_rows)
+    for context, right_context, gap_space, number in zip(
+        columns["context"], columns["right_context"], spaces, numbers, strict=True
+    ):
+        if diagnostic.capitalise and cased:
+            context = with_first_letter(context, "upper")
+        space_before, space_after = GAP_SPACES[gap_space]
         if kind == "causal":
-            query = query._replace(right_context="", space_after=None)
-        yield query, number
+            yield Query(context, space_before=space_before), number
+        else:
+            yield Query(context, right_context, space_before, space_after), number
+
+
+def _cuts_within_words(text: str, regions: Iterable[Mapping[str, Any]]) -> tuple[int, ...]:
+    """Returns the positions within words at which a region begins or ends, ascending.
+
+    For example, 2 for the regions "do" and "n't" of "don't". Models read such a word in two parts.
+
+    Args:
+        regions: `start` and `end` of each, in characters of the text.
+    """
+    edges = set()
+    for region in regions:
+        if region["start"] < region["end"]:  # not empty
+            edges |= {region["start"], region["end"]}
+    return tuple(
+        sorted(
+            edge
+            for edge in edges
+            if text[edge - 1 : edge].strip() and text[edge : edge + 1].strip()
+        )
+    )
 
 
 def distinct_questions(
     settings: Iterable[Setting], *, kind: Kind, cased: bool
 ) -> list[list[Question | Sentence]]:
-    """Returns the distinct questions in parts, each with those that no earlier part has.
+    """Returns the distinct questions of all settings in parts; a question is in one part only.
 
     The published rows of a task and its perturbed rows are in different parts, which never share a
-    batch. So the answers to a part are the same to the last bit whatever else is asked.
+    batch. So the answers to a part are the same to the last bit whatever else is asked. A question
+    that several parts need is in the first one.
+
+    Args:
+        settings: rows, as they are asked.
+        kind, cased: of the model, see `row_keys`.
     """
-    words: dict[QuestionKey, dict[str, None]] = {}
+    # key of a question -> the words to score there, in order of first appearance
+    words_of_key: dict[QuestionKey, dict[str, None]] = {}
+    # task, and whether its rows are the published ones -> keys
     parts: dict[tuple[str, bool], list[QuestionKey]] = {}
     entropy = False
     for setting in settings:
         entropy |= setting.entropy
-        rows = setting.stimuli.task, setting.perturbation == "none"
-        for key, targets in _keys_and_words(setting, kind, cased):
-            if key not in words:
-                words[key] = {}
-                parts.setdefault(rows, []).append(key)
-            words[key] |= dict.fromkeys(targets)
+        part = (setting.stimuli.task, setting.perturbation == "none")
+        for key, words in _keys_and_words(setting, kind, cased):
+            if key not in words_of_key:
+                words_of_key[key] = {}
+                parts.setdefault(part, []).append(key)
+            words_of_key[key] |= dict.fromkeys(words)
 
-    def question(key: QuestionKey) -> Question | Sentence:
+    def to_question(key: QuestionKey) -> Question | Sentence:
+        """Returns the question of a key, with all words that are scored there."""
         if isinstance(key, Sentence):
             return key
         query, number = key
-        return Question(query, tuple(words[key]), number, entropy)
+        return Question(query, tuple(words_of_key[key]), number, entropy)
 
-    return [[*map(question, keys)] for keys in parts.values()]
+    return [[to_question(key) for key in keys] for keys in parts.values()]
 
 
 def _keys_and_words(
     setting: Setting, kind: Kind, cased: bool
 ) -> Iterator[tuple[QuestionKey, tuple[str, ...]]]:
-    """Yields the key of each question of a setting and what is scored there."""
+    """Yields, of each question of a setting, its key and the words to score at its blank.
+
+    These are the target of a row, or the labels of a choice. The words of a sentence are not used:
+    all of them are scored.
+    """
     if setting.wording is not None:
         for choice in setting.choices(cased=cased):
             yield (choice.query, None), choice.labels
         return
     columns = setting.stimuli.columns()
     keys = row_keys(setting, kind=kind, cased=cased)
-    for key, target in zip(keys, columns.get("target", columns["id"]), strict=True):
+    targets = columns.get("target", columns["id"])  # sentences have no targets
+    for key, target in zip(keys, targets, strict=True):
         yield key, (target,)
 
 
 def with_first_letter(context: str, case: FirstLetter) -> str:
-    """Returns a context with its first letter in a case.
+    """Returns a context with its first letter in upper or lower case; "as-is" changes nothing.
 
     Quotation marks, brackets and blanks may stand before the letter. A context that begins with a
     digit stays as it is.
@@ -144,38 +193,47 @@ def with_first_letter(context: str, case: FirstLetter) -> str:
 def to_predictions(
     setting: Setting, answers: Mapping[QuestionKey, Any], *, kind: Kind, cased: bool
 ) -> Predictions:
-    """Returns the answers as one prediction per row, in the rows' order."""
+    """Returns the answers to the questions of a setting as one prediction per row, in their order.
+
+    Args:
+        setting: the rows, as they were asked.
+        answers: key of a question (see `row_keys`) -> the model's answer.
+        kind, cased: of the model.
+    """
     columns = setting.stimuli.columns()
     if setting.wording is not None:
         return choice_predictions(
             setting.choices(cased=cased), answers, columns["id"],
             perturbation=setting.perturbation, run=setting.run,
         )  # fmt: skip
-    answer_of_row = [answers[key] for key in row_keys(setting, kind=kind, cased=cased)]
-    no_values: list[Any] = [None] * len(answer_of_row)
+    answers_of_rows = [answers[key] for key in row_keys(setting, kind=kind, cased=cased)]
+    no_values: list[Any] = [None] * len(answers_of_rows)
     if setting.stimuli.diagnostic.asks == "sentence":
+        entropies = [[*answer.entropies] for answer in answers_of_rows] if setting.entropy else []
         return Predictions(
             id=list(columns["id"]),
-            log_prob=[answer.log_prob for answer in answer_of_row],
+            log_prob=[answer.log_prob for answer in answers_of_rows],
             rank=no_values,
-            n_tokens=[answer.n_tokens for answer in answer_of_row],
+            n_tokens=[answer.n_tokens for answer in answers_of_rows],
             top_words=no_values,
             top_log_probs=no_values,
-            words=[answer.words for answer in answer_of_row],
-            entropies=[[*answer.entropies] for answer in answer_of_row] if setting.entropy else [],
+            words=[answer.words for answer in answers_of_rows],
+            entropies=entropies,
         )
-    scores = [
-        answer.words[word] for answer, word in zip(answer_of_row, columns["target"], strict=True)
+    scores = [  # of the target of each row
+        answer.words[target]
+        for answer, target in zip(answers_of_rows, columns["target"], strict=True)
     ]
+    entropies = [[answer.entropy] for answer in answers_of_rows] if setting.entropy else []
     return Predictions(
         id=list(columns["id"]),
         log_prob=[score.log_prob for score in scores],
         rank=[score.rank for score in scores],
         n_tokens=[score.n_tokens for score in scores],
-        top_words=[list(answer.top_words) for answer in answer_of_row],
-        top_log_probs=[list(answer.top_log_probs) for answer in answer_of_row],
+        top_words=[list(answer.top_words) for answer in answers_of_rows],
+        top_log_probs=[list(answer.top_log_probs) for answer in answers_of_rows],
         perturbation=setting.perturbation,
         run=setting.run,
-        agreement=[answer.agreement for answer in answer_of_row],
-        entropies=[[answer.entropy] for answer in answer_of_row] if setting.entropy else [],
+        agreement=[answer.agreement for answer in answers_of_rows],
+        entropies=entropies,
     )

@@ -50,7 +50,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """Options, and where they do not apply: where all that the rule names is so.
+    """Options, and where they do not apply: where everything that the rule names is true.
 
     Attributes:
         options: fields of `LoadOptions`, and layers of which several are asked; each by itself.
@@ -75,7 +75,10 @@ class Rule:
     counts_words: bool = False
 
     def holds(self, case: Case) -> bool:
-        """Returns whether all that it names is so; what is not known is not so."""
+        """Returns whether everything that the rule names is true of a case.
+
+        Something that is not known yet, as the kind of the model, counts as not true.
+        """
         return (
             (not self.beside or self.beside in case.given)
             and (not self.without or self.without not in case.given)
@@ -86,12 +89,15 @@ class Rule:
         )
 
     def place(self, kind: Kind | None = None) -> str:
-        """Returns where it holds, in words; of a model of this kind, if it names kinds.
+        """Returns where the rule holds, in words for messages.
+
+        Args:
+            kind: of the model, to name this kind alone; None to name all kinds of the rule.
 
         >>> RULES[-1].place()
         'with a model without capital letters on rows with a blank'
         """
-        kinds = [KINDS[kind]] if kind else [KINDS[kind] for kind in self.kinds]
+        kinds = [KINDS[named_kind] for named_kind in ([kind] if kind else self.kinds)]
         parts = (
             f"beside {flag(self.beside)}" if self.beside else "",
             f"without {flag(self.without)}" if self.without else "",
@@ -225,7 +231,10 @@ RULES = (
 
 
 def flag(option: str) -> str:
-    """Returns the name of an option in commands, which `as_parameters` turns into Python's."""
+    """Returns the name of an option in commands, e.g. "--first-letter" for "first_letter".
+
+    In messages of Python functions, `lmdiag.text.as_parameters` turns it into Python's name.
+    """
     return f"--{option.replace('_', '-')}"
 
 
@@ -234,21 +243,30 @@ _VALUES = {"elicitation": "choice", "server": "ADDRESS", "tokenizer": "ID"}
 
 
 def refusal(case: Case) -> str:
-    """Returns a line about the first option that is refused, with the remedy; "" for none."""
+    """Returns a line about the first given option that is refused, with the remedy; "" for none.
+
+    For example, "--prompt cannot be used with a masked model: it is for models that continue a
+    text; leave --prompt out".
+    """
     for rule, option in _rules_that_hold("refused", case):
-        needed = f"{flag(rule.without)} {_VALUES.get(rule.without, '')}".rstrip()
-        remedy = f"give {needed}, too" if rule.without else f"leave {flag(option)} out"
-        return f"{flag(option)} cannot be used {rule.place(case.kind)}: {rule.why}; {remedy}"
+        problem = f"{flag(option)} cannot be used {rule.place(case.kind)}: {rule.why}"
+        remedy = f"leave {flag(option)} out"
+        if rule.without:
+            missing_option = f"{flag(rule.without)} {_VALUES.get(rule.without, '')}".rstrip()
+            remedy = f"give {missing_option}, too"
+        return f"{problem}; {remedy}"
     return ""
 
 
-def effective(query: _Options, info: ModelInfo, asks: str) -> tuple[_Options, list[str]]:
-    """Returns options of which those that cannot change any number are at their default.
+def reset_ineffective(query: _Options, info: ModelInfo, asks: str) -> tuple[_Options, list[str]]:
+    """Returns the options with those at their default that cannot change any number.
+
+    So runs that differ in such an option alone have the same signature.
 
     Args:
-        query: all knobs.
+        query: the options that the user gives.
         info: of the model.
-        asks: what the rows ask, see `Diagnostic.asks`.
+        asks: what the rows ask, "word" or "sentence".
 
     Returns:
         the options, and a line about each that was given without effect.
@@ -259,37 +277,54 @@ def effective(query: _Options, info: ModelInfo, asks: str) -> tuple[_Options, li
     )  # fmt: skip
     lines: dict[str, str] = {}
     for rule, option in _rules_that_hold("left out", case):
-        effect_text = (
-            f"{flag(option)} {getattr(query, option)} has no effect {rule.place(case.kind)}"
-        )
-        lines.setdefault(option, f"{effect_text}: {rule.why}; it is left out")
+        if option not in lines:
+            value = getattr(query, option)
+            problem = f"{flag(option)} {value} has no effect {rule.place(case.kind)}"
+            lines[option] = f"{problem}: {rule.why}; it is left out"
     defaults = {option: getattr(QueryOptions(), option) for option in lines}
     return replace(query, **defaults), [*lines.values()]
 
 
-def applicable(asks: str, kind: Kind | None = None, *, counts_words: bool = False) -> list[str]:
-    """Returns the knobs that apply to a kind of model, or to any, on rows that ask this."""
+def applicable_knobs(
+    asks: str, kind: Kind | None = None, *, counts_words: bool = False
+) -> list[str]:
+    """Returns the options of `KNOBS` that can change how a model is asked.
+
+    Args:
+        asks: what the rows ask, "word" or "sentence".
+        kind: of the model; None for the options that apply to any kind.
+        counts_words: whether it is a model of word counts.
+    """
     kinds = [kind] if kind else get_args(Kind)
     cases = [
-        Case(given=(), kind=of_model, asks=asks, counts_words=counts_words) for of_model in kinds
+        Case(given=(), kind=model_kind, asks=asks, counts_words=counts_words)
+        for model_kind in kinds
     ]
-    return [option for option, knob in KNOBS.items() if any(_applies(knob.name, x) for x in cases)]
+    return [
+        option for option, knob in KNOBS.items() if any(_applies(knob.name, case) for case in cases)
+    ]
 
 
 def _applies(option: str, case: Case) -> bool:
-    """Whether no rule keeps an option, or what it needs, from a model and its rows."""
-    names = {option, *needed_by(option)}
-    rules = [rule for rule in RULES if not rule.without and names & {*rule.options}]
-    return not any(rule.holds(case) for rule in rules)
+    """Whether no rule of `RULES` excludes an option, or an option that it requires, in a case."""
+    names = {option, *required_options(option)}
+    for rule in RULES:
+        # rules with `without` say which option must be given, too: that is no exclusion
+        if not rule.without and names & {*rule.options} and rule.holds(case):
+            return False
+    return True
 
 
-def needed_by(option: str) -> list[str]:
-    """Returns the options without which an option is refused."""
+def required_options(option: str) -> list[str]:
+    """Returns the options without which an option is refused, e.g. ["chat"] for "instruction"."""
     return [rule.without for rule in RULES if option in rule.options and rule.without]
 
 
 def _rules_that_hold(outcome: _Outcome, case: Case) -> Iterator[tuple[Rule, str]]:
-    """Yields the rules of an outcome that hold, and the options that are given of each."""
+    """Yields each rule that holds in a case, with each of its options that is given.
+
+    Only rules with the outcome, "refused" or "left out", count.
+    """
     for rule in RULES:
         if rule.outcome == outcome and rule.holds(case):
             for option in rule.options:

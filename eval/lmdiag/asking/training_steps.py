@@ -26,12 +26,16 @@ def training_step(name: str) -> int | None:
     >>> [training_step(n) for n in ("step1000", "checkpoint-500", "1000-steps", "step_20k", "main")]
     [1000, 500, 1000, 20000, None]
     """
-    match = _search(name)
-    return None if match is None else int(match[1]) * _UNITS[match[2].lower()]
+    match = _find_step(name)
+    if match is None:
+        return None
+    return int(match[1]) * _UNITS[match[2].lower()]
 
 
 def trained_model(model_id: str, revision: str | None) -> str:
     """Returns the id of the model that a checkpoint belongs to: its own id without the step.
+
+    An id without a step, and one whose revision names the step, stays as it is.
 
     >>> trained_model("runs/tiny/checkpoint-500", None)
     'runs/tiny'
@@ -41,15 +45,18 @@ def trained_model(model_id: str, revision: str | None) -> str:
     'EleutherAI/pythia-70m'
     """
     path = PurePath(model_id)
-    match = _search(path.name)
+    match = _find_step(path.name)
     if match is None or training_step(revision or "") is not None:
         return model_id
-    rest = re.sub(r"[-_. ]{2,}", "-", path.name[: match.start()] + path.name[match.end() :])
-    rest = rest.strip("-_. ")
-    return str(path.with_name(rest) if rest else path.parent)
+    name = path.name[: match.start()] + path.name[match.end() :]
+    name = re.sub(r"[-_. ]{2,}", "-", name).strip("-_. ")  # signs on both sides of the step
+    return str(path.with_name(name) if name else path.parent)
 
 
-def _search(name: str) -> re.Match[str] | None:
-    """Returns the first match of the patterns that name a training step."""
-    matches = (pattern.search(name) for pattern in _STEPS)
-    return next(filter(None, matches), None)
+def _find_step(name: str) -> re.Match[str] | None:
+    """Returns the match of a training step in a name: digits, then "k", "m" or ""; None without."""
+    for pattern in _STEPS:
+        match = pattern.search(name)
+        if match:
+            return match
+    return None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from lmdiag.asking.protocol import KNOBS, Asks, Knob, Protocol, QueryOptions, query_options
-from lmdiag.asking.rules import ROWS, Case, applicable, needed_by, refusal
+from lmdiag.asking.rules import ROWS, Case, applicable_knobs, refusal, required_options
 from lmdiag.cli import ERROR, say
 from lmdiag.cli import command_options as options
 from lmdiag.files.writing import clear_drafts, write_atomically
@@ -312,7 +312,7 @@ class Knobs:
         Args:
             asks: what the rows ask, "word" or "sentence".
         """
-        knobs = applicable(asks)
+        knobs = applicable_knobs(asks)
         for name in self.knobs:
             if name not in KNOBS:
                 suggestion = suggest(name, KNOBS)
@@ -347,7 +347,7 @@ class Knobs:
             LoadOptions(**fields)
             choices += [fields] if self.chat else []
         values_of_field = {knob.name: knob.values for knob in KNOBS.values()}
-        needed_options = {name: values_of_field[name][-1] for name in needed_by(knob.name)}
+        needed_options = {name: values_of_field[name][-1] for name in required_options(knob.name)}
         for fields in choices:
             LoadOptions(**needed_options | fields)
         return choices

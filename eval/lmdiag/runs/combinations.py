@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import results
 from lmdiag.asking.protocol import KNOBS, QueryOptions
 from lmdiag.asking.questions import distinct_questions
-from lmdiag.asking.rules import Case, applicable, refusal
+from lmdiag.asking.rules import Case, applicable_knobs, refusal
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.run_model import RunOptions, load_everywhere, run_model
 from lmdiag.types import BadInput, ModelInfo
@@ -109,7 +109,7 @@ def _open_knobs(
     """
     knobs = [
         knob
-        for knob in applicable(asks, info.kind, counts_words=info.counts_words)
+        for knob in applicable_knobs(asks, info.kind, counts_words=info.counts_words)
         if knob in values
     ]
     for knob, choices in values.items() if processes.first else ():

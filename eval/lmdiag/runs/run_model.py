@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import __version__, results
 from lmdiag.asking.protocol import Predictions, bos_remark, text_digest
-from lmdiag.asking.rules import Case, effective, refusal
+from lmdiag.asking.rules import Case, refusal, reset_ineffective
 from lmdiag.files.reading import exists, real_path, user_path
 from lmdiag.files.secrets import without_secrets
 from lmdiag.options import Running
@@ -286,7 +286,7 @@ def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool
     """
     # only the model knows what its chat template puts around a context
     protocol = replace(inputs.protocol, prompt=model.prompt)
-    protocol, lines = effective(protocol, model.info, inputs.asks)
+    protocol, lines = reset_ineffective(protocol, model.info, inputs.asks)
     if warns:
         remarks = (bos_remark(protocol, model.info, inputs.asks), model.warning)
         lines += [f"warning: {remark}" for remark in remarks if remark]

@@ -23,7 +23,7 @@ from lmdiag.analysis.procedures import (
 )
 from lmdiag.analysis.selection import needs_entropy
 from lmdiag.asking.protocol import bos_remark
-from lmdiag.asking.rules import effective
+from lmdiag.asking.rules import reset_ineffective
 from lmdiag.results.model_labels import model_label
 from lmdiag.runs.asking import ask, control_warning
 from lmdiag.runs.journal import kept_answers
@@ -232,7 +232,7 @@ def ask_about_words(
         else:
             words = word_surprisals(model, [*texts.values()], journal=journal, **ask_options)
     units_per_bit = math.log(2) if table.procedure.units == "nats" else 1.0
-    options, ineffective = effective(options, info, "sentence")
+    options, ineffective = reset_ineffective(options, info, "sentence")
     warning = control_warning(model, {f"text {name}": text for name, text in texts.items()})
     bos_line = bos_remark(options, info, "sentence")
     shared = shared_warning(words)
