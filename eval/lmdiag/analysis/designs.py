@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pandas import Categorical, DataFrame, MultiIndex, Series, concat, to_numeric
@@ -59,10 +59,10 @@ PARTS_OF = {"sentence": "the whole sentence", "word": ""}
 _CELL_COLUMNS = {"suite", "model", "item", "n", "mean", "ci_low", "ci_high", "value"}
 """Columns of `Analysis.cells` and `Analysis.items` beside the conditions."""
 
-_UsesOf = Callable[[DataFrame], ColumnUses]
-"""What finds the conditions of a table, or takes those that the user names."""
+_FindUses = Callable[[DataFrame], ColumnUses]
+"""Finds what the columns of some rows are used for, or takes the conditions that the user names."""
 
-_Groups = Mapping[tuple[str, str], DataFrame]
+_TableOfGroup = Mapping[tuple[str, str], DataFrame]
 """Suite and model -> a table; each is analysed by itself."""
 
 
@@ -125,20 +125,28 @@ class Analysis(Presentable):
     signatures: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
+        """Returns the response and the conditions, instead of all tables."""
         conditions = " x ".join(self.conditions)
         return f"<Analysis of {self.response} by {conditions or 'a formula'}>"
 
     @property
     def has_models(self) -> bool:
         """Whether there are several models."""
-        return len({*self.cells.get("model", ()), *self.mixed}) > 1
+        models = {*self.cells.get("model", ()), *self.mixed}
+        return len(models) > 1
 
     def response_text(self) -> str:
         """Returns the response and what it is of, e.g. "surprisal of region 2"."""
-        part = f" of {self.part}" if self.part and self.response != "correct" else ""
-        texts = {"": part, rows.EACH_REGION: " in each region", CRITICAL: " of the critical word"}
-        region = texts.get(self.region, f" of region {self.region}")
-        return visible(self.response.replace("_", " ") + region)
+        response = self.response.replace("_", " ")
+        if self.region == rows.EACH_REGION:
+            return visible(f"{response} in each region")
+        if self.region == CRITICAL:
+            return visible(f"{response} of the critical word")
+        if self.region:
+            return visible(f"{response} of region {self.region}")
+        if self.part and self.response != "correct":
+            return visible(f"{response} of {self.part}")
+        return visible(response)
 
     def to_frame(self) -> DataFrame:
         """Returns all tables below each other as a pandas table.
@@ -149,11 +157,8 @@ class Analysis(Presentable):
         """
         tables = {
             "effects": self.effects, "simple": self.simple, "differences": self.differences,
-            "by": self.by_level, "cells": self.cells,
+            "by": self.by_level, "cells": self.cells, "mixed": self._mixed_terms(),
         }  # fmt: skip
-        if self.mixed:
-            terms = concat({m: fit.terms for m, fit in self.mixed.items()}, names=["model"])
-            tables["mixed"] = terms.reset_index()
         named_tables = [
             table.assign(table=name)[["table", *table]]
             for name, table in tables.items()
@@ -167,16 +172,21 @@ class Analysis(Presentable):
             frame["signature"] = "; ".join(self.signatures)
         return frame
 
+    def _mixed_terms(self) -> DataFrame:
+        """Returns the fixed effects of all mixed models, with the columns `model` and `term`."""
+        if not self.mixed:
+            return DataFrame()
+        terms_of_model = {model: fit.terms for model, fit in self.mixed.items()}
+        return concat(terms_of_model, names=["model"]).reset_index()
+
     def to_json(self) -> dict[str, Any]:
         """Returns what `lmdiag analyse --json` prints; undefined numbers are None.
 
         Rows name models where there are several; p_sign_flip and p_holm where there are any.
         `sources` (model or file -> what is known of it) and `signatures` name what was analysed.
         """
-        tables = {"cells": self.cells, "effects": self.effects, "mixed": DataFrame()}
-        if self.mixed:
-            terms = concat({m: fit.terms for m, fit in self.mixed.items()}, names=["model"])
-            tables["mixed"] = terms.drop(columns=["ci_low", "ci_high"]).reset_index()
+        mixed_terms = self._mixed_terms().drop(columns=["ci_low", "ci_high"], errors="ignore")
+        tables = {"cells": self.cells, "effects": self.effects, "mixed": mixed_terms}
         if self.has_models:
             tables["differences"] = self.differences
         if len(self.simple):
@@ -185,11 +195,13 @@ class Analysis(Presentable):
             tables["by"] = self.by_level
         record: dict[str, Any] = {}
         for name, table in tables.items():
-            columns = table if self.has_models else table.drop(columns="model", errors="ignore")
-            record[name] = columns.astype(object).where(columns.notna(), None).to_dict("records")
+            if not self.has_models:
+                table = table.drop(columns="model", errors="ignore")
+            record[name] = table.astype(object).where(table.notna(), None).to_dict("records")
         record["mixed"] = record["mixed"] or None
-        if warnings := [fit.warning for fit in self.mixed.values() if fit.warning]:
-            record["warning"] = warnings[0]
+        warnings_of_fits = [fit.warning for fit in self.mixed.values() if fit.warning]
+        if warnings_of_fits:
+            record["warning"] = warnings_of_fits[0]
         return record | {"sources": {**self.sources}, "signatures": [*self.signatures]}
 
 
@@ -218,186 +230,137 @@ def analyse_table(
         levels: column -> its levels in the order that the user chose.
         not_compared: models whose responses are not comparable with those of the first one.
     """
-    columns = [*table.columns]  # the user may spell them in another way
-    conditions = [column_like(name, columns) for name in conditions]
-    by = by and column_like(by, columns)
-    response = response and column_like(response, columns)
-    item = [column_like(name, columns) for name in item]
-    item_by_name = [] if item or formula else _item_by_name(table)
-    item = item or item_by_name
-    response = response or formula.partition("~")[0].strip(" `") or "surprisal"
-    orders = {
-        column_like(name, columns): levels_in_order
-        for name, levels_in_order in (levels or {}).items()
-    }
-    named_columns = [*conditions, *filter(None, [by]), *orders]
-    variables = names_in(formula)
-    is_each_region = region == rows.EACH_REGION
-    if is_each_region and formula:
-        raise BadInput("a formula is fitted to one region: choose it with --region")
+    request = _request_for(
+        table, response=response, conditions=conditions, formula=formula, region=region, item=item,
+        levels=levels or {}, by=by,
+    )  # fmt: skip
+    response = request.response
+    by = request.by
+    selected = _select_rows(table, request)
+    find_uses = partial(_find_uses, request=request, has_suites="suite" in selected.table)
+    design = _read_design(selected.table, request, find_uses)
+    table = design.table
 
-    table = rows.unperturbed(table, item, named_columns)
-    rows.check_one_measure(table)
-    table = rows.of_region(table, region, [*named_columns, *variables])
-    region = region or rows.region_of_all(table)
-    table = rows.with_model_and_item(table)
-    table, notes = rows.with_response(table, response)
-    table, left_out = rows.with_a_value(table, response)
-    notes += [left_out, *(f"columns: {name} as item" for name in item_by_name)]
-    reads: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    # the names of a suite and its item are joined
-    item_column = item[0] if item else "item"
-    if len(item) > 1 or "suite" in table:
-        item_column = ""
-
-    def uses_in(part: DataFrame) -> ColumnUses:
-        return uses_of(rows.data_of(part), conditions, response, item=item_column)
-
-    levels_found: Mapping[str, Sequence[str]] = {}
-    if "item" in table:
-        uses = uses_in(table)
-        refuse_lookalike_levels(uses)
-        refuse_between_items(uses)
-        warnings = tuple(warnings_of(uses))
-        levels_found = uses.conditions
-        cells = [rows.column_of(table, name) for name in uses.conditions]
-        reads = _read_lines(
-            table, response, dict(zip(uses.conditions, cells, strict=True)), uses, item
-        )
-        keys = [*cells, *grouping_columns(formula), *(["suite"] if "suite" in table else [])]
-        table, sum_note = rows.summed_over_words(table, response, keys, variables)
-        notes.append(sum_note)
-
-    is_accuracy = response == "correct" or bool(table[response].isin((0, 1)).all())
-    is_required = bool(conditions or by or not formula)
-    means = _means(
-        table, uses_in, response, orders, is_required=is_required, is_each_region=is_each_region
-    )
+    means = _means(table, find_uses, request)
     names = dict.fromkeys(
         name for cell_means in means.values() for name in cell_means.columns.names
     )
-    factors = _as_ordered_levels(table, [*names, *named_columns], orders, levels_found)
+    factors = _ordered_factors(
+        table, [*names, *request.named_columns], request.orders, design.levels
+    )
     levels_in_order = {name: tuple(factors[name].cat.categories) for name in names}
     complete_means = {group: cell_means.dropna() for group, cell_means in means.items()}
+    n_incomplete = {
+        group: len(cell_means) - len(complete_means[group]) for group, cell_means in means.items()
+    }
     scores = {
         group: effect_scores(cell_means, levels_in_order, coding)
         for group, cell_means in complete_means.items()
     }
     models = [*table["model"].unique()]
-    unlike_models = tuple(
-        x for x in models if any(x == y or x.startswith(f"{y} ") for y in not_compared)
+    # a label is the name of a model, or the name and what tells runs of the model apart
+    models_not_compared = tuple(
+        label
+        for label in models
+        if any(label == name or label.startswith(f"{name} ") for name in not_compared)
     )
-    differences = _differences(scores, [model for model in models if model not in unlike_models])
+    compared_models = [model for model in models if model not in models_not_compared]
+    differences = _differences_from_first(scores, compared_models)
+    is_accuracy = response == "correct" or bool(table[response].isin((0, 1)).all())
     return Analysis(
         response=response,
         conditions=levels_in_order,
-        items=_stacked(complete_means, _long),
-        left_out={
-            group: len(cell_means) - len(complete_means[group])
-            for group, cell_means in means.items()
-        },
-        cells=_stacked(complete_means, partial(_cell_means, is_accuracy=is_accuracy)),
-        effects=_stacked(scores, paired_tests),
-        simple=_stacked(complete_means, lambda cells: simple_effects(cells, levels_in_order)),
-        differences=_stacked(differences, paired_tests),
+        items=_stack_tables(complete_means, _item_table),
+        left_out=n_incomplete,
+        cells=_stack_tables(complete_means, partial(_cell_table, is_accuracy=is_accuracy)),
+        effects=_stack_tables(scores, paired_tests),
+        simple=_stack_tables(complete_means, partial(simple_effects, levels=levels_in_order)),
+        differences=_stack_tables(differences, paired_tests),
         mixed=_mixed_models(formula, table, factors, coding) if formula else {},
         by=by,
         by_level=_tests_by_level(scores, table, by, factors, names) if by else DataFrame(),
-        region=region,
-        not_compared=unlike_models,
-        notes=tuple(filter(None, notes)),
-        reads=reads,
-        warnings=warnings,
+        region=selected.region,
+        not_compared=models_not_compared,
+        notes=tuple(note for note in (*selected.notes, design.note) if note),
+        reads=design.reads,
+        warnings=design.warnings,
     )
 
 
-def _read_lines(
-    table: DataFrame,
-    response: str,
-    conditions: Mapping[str, str],
-    found: ColumnUses,
-    item: Sequence[str],
-) -> tuple[str, ...]:
-    """Returns how a table of responses was read: its first row, and the uses of its columns.
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    """What the user asks for, with columns as the table spells them.
 
-    Args:
-        conditions: name of a condition -> its column.
-        found: what all columns are used for.
-        item: columns whose values together name an item.
+    Attributes:
+        response: a column, or "probability", "log_odds" or "correct".
+        conditions: columns; [] to find them.
+        formula: of a mixed model; "" for none.
+        region: number or name of a region, or `EACH_REGION`; "" if none is chosen.
+        item: columns whose values together name an item; [] for the column `item`.
+        is_item_found: whether the user does not name this column.
+        orders: column -> its levels in the order that the user chose.
+        by: a factor between items; "" for none.
     """
-    row = table.iloc[0]
-    names = [written_text(row[column]) for column in conditions.values()]
-    names = [f"item {written_text(row['item'])}", *names]
-    levels = {
-        f"{name} ({', '.join(level_names)})": "condition"
-        for name, level_names in found.conditions.items()
-    }
-    roles = ("item", response, *conditions.values())
-    others = {  # without columns that have a known name, too
-        name: use
-        for name, use in found.other_uses.items()
-        if name not in table or not any(table[name].equals(table[role]) for role in roles)
-    }
-    uses = {"item": "item", **levels, response: "response", **others}
-    if item:
-        uses = dict.fromkeys(item, "item") | {x: uses[x] for x in uses if x not in ("item", *item)}
-    uses = {name: use for name, use in uses.items() if name not in ("model", "signature")}
-    return read_lines(names, f"{response} {row[response]:g}", uses)
+
+    response: str
+    conditions: Sequence[str]
+    formula: str
+    region: str
+    item: Sequence[str]
+    is_item_found: bool
+    orders: Mapping[str, Sequence[object]]
+    by: str
+
+    @property
+    def named_columns(self) -> list[str]:
+        """The columns that the user names as conditions or factors."""
+        factors_between_items = [self.by] if self.by else []
+        return [*self.conditions, *factors_between_items, *self.orders]
+
+    @property
+    def is_each_region(self) -> bool:
+        """Whether every region is analysed by itself."""
+        return self.region == rows.EACH_REGION
+
+    @property
+    def needs_conditions(self) -> bool:
+        """Whether a table without conditions is an error; a formula alone needs none."""
+        return bool(self.conditions or self.by or not self.formula)
 
 
-def _as_ordered_levels(
+def _request_for(
     table: DataFrame,
-    names: Iterable[str],
-    orders: Mapping[str, Any],
-    levels_found: Mapping[str, Sequence[str]],
-) -> DataFrame:
-    """The columns of the design, by the user's names, as categories with their levels in order.
-
-    `kept` has the levels of conditions that were found; rows with other ones have none.
-    """
-    factors = {}
-    for name in names:
-        texts = level_texts(table[rows.column_of(table, name)])
-        texts = texts.where(texts.isin(levels_found[name])) if name in levels_found else texts
-        levels = in_order(texts.dropna().unique())
-        chosen_order = tuple(level_texts(Series(orders.get(name, ()), dtype=object)))
-        factors[name] = Categorical(texts, in_given_order(name, levels, chosen_order))
-    return DataFrame(factors, table.index)
-
-
-def _means(
-    table: DataFrame,
-    uses_in: _UsesOf,
-    response: str,
-    orders: Mapping[str, Any],
     *,
-    is_required: bool,
-    is_each_region: bool,
-) -> dict[tuple[str, str], DataFrame]:
-    """Suite and model -> the mean response of each item (rows) in each cell (columns)."""
-    suites = {"": table}
-    if {"item", "suite"} <= {*table} and (is_each_region or not uses_in(table).conditions):
-        suites = dict(iter(table.groupby("suite", sort=False)))
-    means: dict[tuple[str, str], DataFrame] = {}
-    problems = []
-    for suite, suite_rows in suites.items():
-        if is_each_region and not suite_rows[response].any():
-            continue
-        try:
-            cell_means = _means_of_models(suite_rows, uses_in, response, orders)
-            means |= {
-                (suite, model): means_of_model for model, means_of_model in cell_means.items()
-            }
-        except BadInput as error:
-            problems.append(error)
-    if problems and is_required and not means:
-        raise problems[0]
-    return means
+    response: str,
+    conditions: Sequence[str],
+    formula: str,
+    region: str,
+    item: Sequence[str],
+    levels: Mapping[str, Sequence[object]],
+    by: str,
+) -> _Request:
+    """Returns the arguments of `analyse_table` with columns as the table spells them.
+
+    The response is by default that of the formula, or the surprisal; the item is found by its name.
+    """
+    if region == rows.EACH_REGION and formula:
+        raise BadInput("a formula is fitted to one region: choose it with --region")
+    columns = [*table.columns]
+    default_response = formula.partition("~")[0].strip(" `") or "surprisal"
+    found_item = [] if item or formula else _item_column_by_name(table)
+    return _Request(
+        response=column_like(response, columns) if response else default_response,
+        conditions=[column_like(name, columns) for name in conditions],
+        formula=formula,
+        region=region,
+        item=[column_like(name, columns) for name in item] or found_item,
+        is_item_found=bool(found_item),
+        orders={column_like(name, columns): order for name, order in levels.items()},
+        by=column_like(by, columns) if by else "",
+    )
 
 
-def _item_by_name(table: DataFrame) -> list[str]:
+def _item_column_by_name(table: DataFrame) -> list[str]:
     """Returns the column that names the items of a table without a column item; [] for none."""
     if {"item", "contrast"} & {*table.columns}:
         return []
@@ -405,38 +368,203 @@ def _item_by_name(table: DataFrame) -> list[str]:
     return [name] if name else []
 
 
+class _SelectedRows(NamedTuple):
+    """The rows that are analysed.
+
+    Attributes:
+        table: with the response as numbers, and the columns `model` and, if known, `item`.
+        region: that the rows are of; "" for rows as a whole.
+        notes: what was left out or found, for readers.
+    """
+
+    table: DataFrame
+    region: str
+    notes: Sequence[str]
+
+
+def _select_rows(table: DataFrame, request: _Request) -> _SelectedRows:
+    """Returns the unperturbed rows of the chosen region whose models have any response."""
+    table = rows.select_unperturbed(table, request.item, request.named_columns)
+    rows.check_one_measure(table)
+    variables = names_in(request.formula)
+    table = rows.select_region(table, request.region, [*request.named_columns, *variables])
+    region = request.region or rows.region_of_all(table)
+    table = rows.with_model_and_item(table)
+    table, notes = rows.with_response(table, request.response)
+    table, models_note = rows.select_models_with_values(table, request.response)
+    notes.append(models_note)
+    if request.is_item_found:
+        notes += [f"columns: {name} as item" for name in request.item]
+    return _SelectedRows(table, region, notes)
+
+
+def _find_uses(table: DataFrame, *, request: _Request, has_suites: bool) -> ColumnUses:
+    """Returns what the columns of some rows are used for, among them the conditions."""
+    column_of_items = request.item[0] if request.item else "item"
+    if len(request.item) > 1 or has_suites:  # whose names are joined with those of the items
+        column_of_items = ""
+    data = rows.data_columns(table)
+    return uses_of(data, request.conditions, request.response, item=column_of_items)
+
+
+class _Design(NamedTuple):
+    """A table whose columns were read.
+
+    Attributes:
+        table: the rows, with surprisals of words summed.
+        levels: condition -> its levels in all suites; {} if a table has no items.
+        reads: lines that show how the table was read.
+        warnings: what looks wrong in its columns.
+        note: how words were summed; "" where nothing was done.
+    """
+
+    table: DataFrame
+    levels: Mapping[str, Sequence[str]] = {}
+    reads: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    note: str = ""
+
+
+def _read_design(table: DataFrame, request: _Request, find_uses: _FindUses) -> _Design:
+    """Finds the conditions of a table, checks its columns, and sums surprisals over words."""
+    if "item" not in table:
+        return _Design(table)
+    uses = find_uses(table)
+    refuse_lookalike_levels(uses)
+    refuse_between_items(uses)
+    column_of_condition = {name: rows.column_of(table, name) for name in uses.conditions}
+    reads = _read_lines(table, request.response, column_of_condition, uses, request.item)
+    keys = [*column_of_condition.values(), *grouping_columns(request.formula)]
+    if "suite" in table:
+        keys.append("suite")
+    variables = names_in(request.formula)
+    table, note = rows.sum_over_words(table, request.response, keys, variables)
+    return _Design(table, uses.conditions, reads, tuple(warnings_of(uses)), note)
+
+
+def _read_lines(
+    table: DataFrame,
+    response: str,
+    column_of_condition: Mapping[str, str],
+    uses: ColumnUses,
+    item: Sequence[str],
+) -> tuple[str, ...]:
+    """Returns two lines that show how a table was read: its first row, and the uses of its columns.
+
+    For example, "reads item 3, amb: rt 402" and "columns: item: item; condition: ...".
+
+    Args:
+        table: with the columns `item` and `response`.
+        response: a column of numbers.
+        column_of_condition: name of a condition -> its column.
+        uses: what all columns are used for.
+        item: columns whose values together name an item; [] for the column `item`.
+    """
+    row = table.iloc[0]
+    names = [f"item {written_text(row['item'])}"]
+    names += [written_text(row[column]) for column in column_of_condition.values()]
+    use_of = {"item": "item"}
+    for name, level_names in uses.conditions.items():
+        use_of[f"{name} ({', '.join(level_names)})"] = "condition"
+    use_of[response] = "response"
+    columns_in_use = [table[name] for name in ("item", response, *column_of_condition.values())]
+    for name, use in uses.other_uses.items():
+        is_copy = name in table and any(table[name].equals(column) for column in columns_in_use)
+        if not is_copy:  # of a column that has a known name, too
+            use_of[name] = use
+    if item:
+        other_uses = {name: use for name, use in use_of.items() if name not in ("item", *item)}
+        use_of = dict.fromkeys(item, "item") | other_uses
+    use_of = {name: use for name, use in use_of.items() if name not in ("model", "signature")}
+    return read_lines(names, f"{response} {row[response]:g}", use_of)
+
+
+def _ordered_factors(
+    table: DataFrame,
+    names: Iterable[str],
+    orders: Mapping[str, Any],
+    levels_of: Mapping[str, Sequence[str]],
+) -> DataFrame:
+    """Returns columns as categories with their levels in order, under the user's names.
+
+    Args:
+        table: a row per item and condition.
+        names: of the columns.
+        orders: column -> its levels in the order that the user chose; others are in alphabetical
+            order.
+        levels_of: condition -> the levels that are analysed; other values become missing.
+    """
+    factors = {}
+    for name in names:
+        texts = level_texts(table[rows.column_of(table, name)])
+        if name in levels_of:
+            texts = texts.where(texts.isin(levels_of[name]))
+        levels = in_order(texts.dropna().unique())
+        chosen_order = tuple(level_texts(Series(orders.get(name, ()), dtype=object)))
+        factors[name] = Categorical(texts, in_given_order(name, levels, chosen_order))
+    return DataFrame(factors, table.index)
+
+
+def _means(
+    table: DataFrame, find_uses: _FindUses, request: _Request
+) -> dict[tuple[str, str], DataFrame]:
+    """Returns suite and model -> the mean response of each item (rows) in each cell (columns).
+
+    The suite is "" where all suites have the same conditions and are analysed together. Suites that
+    cannot be analysed are left out; `BadInput` if none is left.
+    """
+    table_of_suite = {"": table}
+    has_suites = "item" in table and "suite" in table
+    if has_suites and (request.is_each_region or not find_uses(table).conditions):
+        table_of_suite = dict(iter(table.groupby("suite", sort=False)))
+    means: dict[tuple[str, str], DataFrame] = {}
+    problems = []
+    for suite, suite_table in table_of_suite.items():
+        if request.is_each_region and not suite_table[request.response].any():
+            continue  # a region without words, whose surprisals are 0 or missing
+        try:
+            means_of_model = _means_of_models(suite_table, find_uses, request)
+        except BadInput as error:
+            problems.append(error)
+            continue
+        for model, model_means in means_of_model.items():
+            means[suite, model] = model_means
+    if problems and request.needs_conditions and not means:
+        raise problems[0]
+    return means
+
+
 def _means_of_models(
-    table: DataFrame, uses_in: _UsesOf, response: str, orders: Mapping[str, Any]
+    table: DataFrame, find_uses: _FindUses, request: _Request
 ) -> dict[str, DataFrame]:
     """Returns model -> mean response of each item (rows) in each cell of the design (columns).
 
-    The table is one suite, or has no suites. Items without rows in a cell have nan there; see
-    `_means` for the arguments.
+    The table is one suite, or has no suites. Items without rows in a cell have NaN there.
     """
     if "item" not in table:
         near = suggest("item", table)
-        has = f"the table has no column item{near}, which names the items of the design"
-        raise BadInput(f"{has}: name them by --item COLUMN")
-    uses = uses_in(table)
+        problem = f"the table has no column item{near}, which names the items of the design"
+        raise BadInput(f"{problem}: name them by --item COLUMN")
+    uses = find_uses(table)
     names = [*uses.conditions]
     if not names:
         raise BadInput(why_no_conditions(uses) or NO_CONDITION)
-    factors = _as_ordered_levels(table, names, orders, uses.conditions)
+    factors = _ordered_factors(table, names, request.orders, uses.conditions)
     levels = [[*factors[name].cat.categories] for name in names]
-    if single := [
-        name
-        for name, levels_of_condition in zip(names, levels, strict=True)
-        if len(levels_of_condition) < 2
-    ]:
-        raise BadInput(f"the column {single[0]} has fewer than two levels")
+    for name, levels_of_condition in zip(names, levels, strict=True):
+        if len(levels_of_condition) < 2:
+            raise BadInput(f"the column {name} has fewer than two levels")
     cells = MultiIndex.from_product(levels, names=names)
+    # the column "" has the items, since a condition may have the name of any other column
     keys = factors.astype(object).assign(**{"": name_texts(table["item"])})[["", *names]]
     means = {}
     for model, model_rows in table.groupby("model", sort=False):
-        row_keys = [values for _, values in keys.loc[model_rows.index].items()]
-        items = row_keys[0].dropna().unique()
+        model_keys = keys.loc[model_rows.index]
+        items = model_keys[""].dropna().unique()
+        key_columns = [column for _, column in model_keys.items()]
         all_cells = MultiIndex.from_product([items, *levels])
-        values = model_rows[response].groupby(row_keys).mean().reindex(all_cells).to_numpy()
+        responses = model_rows[request.response]
+        values = responses.groupby(key_columns).mean().reindex(all_cells).to_numpy()
         item_means = DataFrame(values.reshape(-1, len(cells)), items, cells).rename_axis("item")
         if item_means.isna().any(axis=1).all():
             raise BadInput(_no_complete_item(item_means))
@@ -445,20 +573,31 @@ def _means_of_models(
 
 
 def _no_complete_item(means: DataFrame) -> str:
-    """Why no item has a value in all cells, and what to do."""
+    """Returns why no item has a value in all cells, and what to do.
+
+    Args:
+        means: the mean response of each item (rows) in each cell (columns), NaN for none.
+    """
     names = [*means.columns.names]
-    has = f"no item has a value in all {means.shape[1]} cells of {' x '.join(names)}"
-    empty = means.columns[means.isna().all().to_numpy()]
-    if len(empty):
-        cells = first_few([", ".join(cell) for cell in empty])
-        return f"{has}, and none has one in {cells}: leave levels out by --filter"
-    if (means.notna().sum(axis=1) <= 1).all():
-        return f"{has}, since each has one level: --by takes a column that differs between items"
-    return f"{has}: name fewer of them by --conditions, or leave levels out by --filter"
+    problem = f"no item has a value in all {means.shape[1]} cells of {' x '.join(names)}"
+    is_empty = means.isna().all().to_numpy()
+    empty_cells = means.columns[is_empty]
+    if len(empty_cells):
+        cells = first_few([", ".join(cell) for cell in empty_cells])
+        return f"{problem}, and none has one in {cells}: leave levels out by --filter"
+    n_cells_of_item = means.notna().sum(axis=1)
+    if (n_cells_of_item <= 1).all():
+        remedy = "--by takes a column that differs between items"
+        return f"{problem}, since each has one level: {remedy}"
+    return f"{problem}: name fewer of them by --conditions, or leave levels out by --filter"
 
 
 def cell_columns(conditions: Iterable[str]) -> dict[str, str]:
-    """Returns the column of each condition in `Analysis.cells` and `Analysis.items`."""
+    """Returns the column of each condition in `Analysis.cells` and `Analysis.items`.
+
+    >>> cell_columns(["polarity", "model"])
+    {'polarity': 'polarity', 'model': 'model_data'}
+    """
     names = [*conditions]
     columns: dict[str, str] = {}
     for name in names:
@@ -469,76 +608,122 @@ def cell_columns(conditions: Iterable[str]) -> dict[str, str]:
     return columns
 
 
-def _long(means: DataFrame) -> DataFrame:
-    """Returns the means of `_means` as a row per item and cell; see `Analysis.items`."""
+def _item_table(means: DataFrame) -> DataFrame:
+    """Returns the means of items (rows) in cells (columns) as a row per item and cell.
+
+    The columns are item, the conditions and value; see `Analysis.items`.
+    """
     columns = cell_columns(means.columns.names)
     return means.rename_axis(columns=columns.values()).melt(ignore_index=False).reset_index()
 
 
-def _cell_means(means: DataFrame, *, is_accuracy: bool) -> DataFrame:
-    """The mean of each column of `_means` with its interval; see `Analysis.cells`."""
+def _cell_table(means: DataFrame, *, is_accuracy: bool) -> DataFrame:
+    """Returns a row per cell, with the conditions, n, mean and interval; see `Analysis.cells`.
+
+    Args:
+        means: the mean response of each item (rows) in each cell (columns).
+        is_accuracy: whether the response is 1 or 0.
+    """
     intervals = within_item_intervals(means.to_numpy(), is_accuracy=is_accuracy)
     low, high = np.transpose(intervals)
-    table = means.columns.to_frame(index=False, name=[*cell_columns(means.columns.names).values()])
+    columns = [*cell_columns(means.columns.names).values()]
+    table = means.columns.to_frame(index=False, name=columns)
     return table.assign(n=len(means), mean=means.mean().to_numpy(), ci_low=low, ci_high=high)
 
 
-def _stacked(groups: _Groups, table_of: Callable[[DataFrame], DataFrame]) -> DataFrame:
-    """Returns a table of each group, below each other, after columns `suite` and `model`.
+def _stack_tables(
+    group_tables: _TableOfGroup, compute: Callable[[DataFrame], DataFrame]
+) -> DataFrame:
+    """Computes a table from that of each suite and model, and stacks the results.
 
-    The column `suite` is left out where all rows are analysed together.
+    They get the columns `suite` and `model`; `suite` is left out where all rows are analysed
+    together. An empty table if there are no groups.
     """
-    tables = {group: table_of(group_table) for group, group_table in groups.items()}
-    if not tables:
+    results = {group: compute(group_table) for group, group_table in group_tables.items()}
+    if not results:
         return DataFrame()
-    stacked = concat(tables, names=["suite", "model"]).reset_index(["suite", "model"])
-    texts = [name for name, kind in stacked.dtypes.items() if is_string_dtype(kind)]
-    stacked[texts] = stacked[texts].fillna("")  # conditions of other suites
-    return stacked.reset_index(drop=True).drop(columns=[] if stacked["suite"].any() else "suite")
+    stacked = concat(results, names=["suite", "model"]).reset_index(["suite", "model"])
+    text_columns = [name for name, kind in stacked.dtypes.items() if is_string_dtype(kind)]
+    stacked[text_columns] = stacked[text_columns].fillna("")  # conditions of other suites
+    stacked = stacked.reset_index(drop=True)
+    return stacked if stacked["suite"].any() else stacked.drop(columns="suite")
 
 
-def _differences(scores: _Groups, models: Sequence[str]) -> _Groups:
-    """The contrasts of each model less those of the first one, over the items of both."""
-    return {
-        (suite, f"{model} - {models[0]}"): (model_scores - scores[suite, models[0]]).dropna()
-        for (suite, model), model_scores in scores.items()
-        if model in models[1:] and (suite, models[0]) in scores
-    }
+def _differences_from_first(scores: _TableOfGroup, models: Sequence[str]) -> _TableOfGroup:
+    """Returns the scores of each further model less those of the first one, by suite.
+
+    They are over the items of both; the group of a difference is called "MODEL - FIRST".
+
+    Args:
+        scores: suite and model -> the contrast of each item (rows) for each effect (columns).
+        models: that are compared, the first one with each of the others.
+    """
+    differences = {}
+    for (suite, model), model_scores in scores.items():
+        if model in models[1:] and (suite, models[0]) in scores:
+            difference = model_scores - scores[suite, models[0]]
+            differences[suite, f"{model} - {models[0]}"] = difference.dropna()
+    return differences
 
 
 def _tests_by_level(
-    scores: _Groups, table: DataFrame, by: str, factors: DataFrame, names: Iterable[str]
+    scores: _TableOfGroup, table: DataFrame, by: str, factors: DataFrame, names: Iterable[str]
 ) -> DataFrame:
-    """The effects by a factor between items; `BadInput` if an item has several of its levels."""
-    others = [name for name in names if name != by]
-    levels = factors[by].groupby(name_texts(table["item"]))
-    several = levels.nunique() > 1
-    if several.any():
+    """Returns the tests of effects at each level of a factor between items.
+
+    `BadInput` if an item has several levels of the factor.
+
+    Args:
+        scores: suite and model -> the contrast of each item (rows) for each effect (columns).
+        table: the rows, with the column `item`.
+        by: the factor.
+        factors: the levels of all factors in these rows.
+        names: of the conditions, for messages.
+    """
+    levels_of_item = factors[by].groupby(name_texts(table["item"]))
+    has_several = levels_of_item.nunique() > 1
+    first_levels = levels_of_item.first()
+    if has_several.any():
         remedy = "leave --by out for its effect"
-        if others:
-            level = quote(f"{by}={levels.first().iloc[0]}")
-            remedy = f"for the effects of {listing(others)} at one level give --filter {level}"
+        other_conditions = [name for name in names if name != by]
+        if other_conditions:
+            level = quote(f"{by}={first_levels.iloc[0]}")
+            conditions = listing(other_conditions)
+            remedy = f"for the effects of {conditions} at one level give --filter {level}"
         raise BadInput(
-            f"{by} differs within item {several.idxmax()}: --by takes a column that differs "
+            f"{by} differs within item {has_several.idxmax()}: --by takes a column that differs "
             f"between items only; {remedy}"
         )
-    first_levels = levels.first()
-    return _stacked(scores, lambda group: tests_by_level(group, first_levels))
+    return _stack_tables(scores, partial(tests_by_level, level_of_item=first_levels))
 
 
 def _mixed_models(
     formula: str, table: DataFrame, factors: DataFrame, coding: Coding
 ) -> dict[str, LinearFit]:
-    """Model -> its fit; "" -> one fit of all rows, if the formula has the column `model`."""
-    texts = {name: level_texts(table[name]) for name in table.columns}
-    numbers = {name: to_numeric(column, errors="coerce") for name, column in texts.items()}
-    typed_columns = {
-        x: numbers[x] if numbers[x].count() == texts[x].count() else texts[x] for x in texts
+    """Fits a formula to the rows of each model; returns model -> its fit.
+
+    If the formula has the column `model`, it is fitted to all rows, and the only key is "".
+
+    Args:
+        formula: in lme4's notation.
+        table: the rows.
+        factors: conditions as categories with their levels in order, for the same rows.
+        coding: of the factors.
+    """
+    columns = {}
+    for name in table.columns:
+        texts = level_texts(table[name])
+        numbers = to_numeric(texts, errors="coerce")
+        are_all_numbers = numbers.count() == texts.count()
+        columns[name] = numbers if are_all_numbers else texts
+    columns |= dict(factors.items())
+    for name in grouping_columns(formula):
+        if name in table:
+            columns[name] = as_texts(table[name])
+    all_rows = DataFrame(columns, table.index)
+    if re.search(r"(?<!\w)model(?!\w)", formula):
+        return {"": fit_mixed(formula, all_rows, coding=coding)}
+    return {
+        str(model): fit_mixed(formula, model_rows, coding=coding)
+        for model, model_rows in all_rows.groupby(table["model"], sort=False)
     }
-    groups_of = {name: as_texts(table[name]) for name in grouping_columns(formula) if name in table}
-    rows_of_all = DataFrame(typed_columns | dict(factors.items()) | groups_of, table.index)
-    is_of_all_models = re.search(r"(?<!\w)model(?!\w)", formula)
-    groups = (
-        [("", rows_of_all)] if is_of_all_models else rows_of_all.groupby(table["model"], sort=False)
-    )
-    return {str(model): fit_mixed(formula, part, coding=coding) for model, part in groups}

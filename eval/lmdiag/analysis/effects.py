@@ -19,9 +19,10 @@ Levels = Mapping[str, tuple[str, ...]]
 """Condition -> its levels in order."""
 
 _MOST_CROSSED = 3
-"""Conditions of an interaction."""
+"""Most conditions of an interaction that is tested."""
 
 _ALPHA = 0.05
+"""Significance level of interactions whose simple effects are tested."""
 
 _ROUNDING = 1e-6
 """Contrasts that are smaller, relative to the largest response, are rounding of float32."""
@@ -32,9 +33,9 @@ def within_item_intervals(
 ) -> list[stats.Interval]:
     """Returns the 95% interval of the mean of each cell, for comparisons within items.
 
-    Each value is taken less the mean of its item, plus the grand mean; the deviations within a cell
-    are then stretched by sqrt(C / (C - 1)) for C cells, and have a t interval; of an accuracy, see
-    `stats.cell_interval`.
+    Each value is taken less the mean of its item, plus the grand mean, so that items do not differ;
+    the deviations within a cell are then stretched by sqrt(C / (C - 1)) for C cells, since this
+    makes them too small, and have a t interval; of an accuracy, see `stats.cell_interval`.
 
     Args:
         values: of each item in each cell, (n, C), C > 1.
@@ -42,12 +43,16 @@ def within_item_intervals(
 
     Source: Cousineau (2005); Morey (2008).
     """
-    mean = values.mean(axis=0)
+    cell_means = values.mean(axis=0)
+    item_means = values.mean(axis=1, keepdims=True)
     n_cells = values.shape[1]
-    deviations = values - values.mean(axis=1, keepdims=True) + values.mean() - mean
-    stretched = mean + deviations * math.sqrt(n_cells / (n_cells - 1))
+    deviations = values - item_means + values.mean() - cell_means
+    stretched = cell_means + deviations * math.sqrt(n_cells / (n_cells - 1))
     if is_accuracy:
-        return [stats.cell_interval(*pair) for pair in zip(stretched.T, mean, strict=True)]
+        return [
+            stats.cell_interval(column, mean)
+            for column, mean in zip(stretched.T, cell_means, strict=True)
+        ]
     return [stats.mean_interval(column) for column in stretched.T]
 
 
@@ -55,42 +60,50 @@ def effect_scores(means: DataFrame, levels: Levels, coding: Coding = "sum") -> D
     """Returns the contrast of each item (rows) for each effect (columns).
 
     For a main effect it is the mean of the cells of the second level less that of the first, for an
-    interaction the difference of these differences; cells of other conditions are averaged. The
-    columns have the family, which Holm's method adjusts together, the effect, and its label.
+    interaction the difference of these differences; cells of other conditions are averaged.
 
     Args:
-        means: of each item (rows) in each cell (columns).
-        levels: of each condition; with more than two of them, the effect names the pair.
+        means: the mean response of each item (rows) in each cell (columns, which have a level of
+            each condition).
+        levels: condition -> its levels; with more than two of them, the effect names the pair.
         coding: "difference" for successive levels, else all pairs of levels.
+
+    Returns:
+        A table whose columns have three names: the family of effects whose p-values are adjusted
+        together, the effect and its label, e.g. ("a:b", "a:b", "a[a2 - a1]:b[b2 - b1]").
     """
     names = [*means.columns.names]
     cell_levels = {name: [*means.columns.unique(name)] for name in names}
     pairs_of = pairwise if coding == "difference" else partial(combinations, r=2)
-    effects = []
-    weights = []
-    crossed = [factors for n in range(1, _MOST_CROSSED + 1) for factors in combinations(names, n)]
-    for conditions in crossed:
+    main_effects_and_interactions = [
+        conditions for n in range(1, _MOST_CROSSED + 1) for conditions in combinations(names, n)
+    ]
+    column_names = []
+    weights = []  # of the cells, for each effect
+    for conditions in main_effects_and_interactions:
         for pairs in product(*(pairs_of(cell_levels[name]) for name in conditions)):
-            compared = dict(zip(conditions, pairs, strict=True))
-            labels = {name: f"{name}[{high} - {low}]" for name, (low, high) in compared.items()}
-            names_in_effect = [
-                name if len(levels[name]) == 2 else labels[name] for name in conditions
+            pair_of = dict(zip(conditions, pairs, strict=True))
+            labels = {name: f"{name}[{high} - {low}]" for name, (low, high) in pair_of.items()}
+            effect = [name if len(levels[name]) == 2 else labels[name] for name in conditions]
+            column_names.append((":".join(conditions), ":".join(effect), ":".join(labels.values())))
+            weights_of_conditions = [
+                _level_weights(cell_levels[name], pair_of.get(name, ())) for name in names
             ]
-            effects.append(
-                (":".join(conditions), ":".join(names_in_effect), ":".join(labels.values()))
-            )
-            parts = [_weights(cell_levels[name], compared.get(name, ())) for name in names]
             # cells are in the order of the levels of the first condition, then the second ...
-            weights.append(reduce(np.kron, parts))
+            weights.append(reduce(np.kron, weights_of_conditions))
     values = means.to_numpy()
     scores = values @ np.column_stack(weights)
     # else items with equal responses would have a spread, and a huge t
     scores[np.abs(scores) <= _ROUNDING * np.abs(values).max()] = 0.0
-    return DataFrame(scores, means.index, MultiIndex.from_tuples(effects))
+    return DataFrame(scores, means.index, MultiIndex.from_tuples(column_names))
 
 
-def _weights(levels: Sequence[str], pair: Collection[str]) -> Any:
-    """The weights of levels for their mean, or for the second of a pair less the first."""
+def _level_weights(levels: Sequence[str], pair: Collection[str]) -> Any:
+    """Returns a weight for each level, by which a weighted sum compares or averages levels.
+
+    For a pair of levels it is the second less the first, e.g. [-1, 1, 0]; for () the mean of all,
+    e.g. [1/3, 1/3, 1/3].
+    """
     if not pair:
         return np.full(len(levels), 1 / len(levels))
     low, high = pair
@@ -101,7 +114,10 @@ def _weights(levels: Sequence[str], pair: Collection[str]) -> Any:
 def paired_tests(scores: DataFrame) -> DataFrame:
     """Returns the paired t test of each column of `effect_scores`, a row each.
 
-    t, interval and d_z are not defined where the items do not differ.
+    t, interval and d_z are NaN where the items do not differ.
+
+    Args:
+        scores: the contrast of each item (rows) for each effect (columns).
 
     Returns:
         effect, label, n (items), estimate, ci_low, ci_high, t, df, p, d_z; p_sign_flip of up to 16
@@ -109,19 +125,21 @@ def paired_tests(scores: DataFrame) -> DataFrame:
     """
     n = len(scores)
     mean = scores.mean()
-    sd = _deviations(scores)
-    table = _t_tests(mean, sd / math.sqrt(n), n - 1, n).assign(d_z=(mean / sd).to_numpy())
+    sd = _standard_deviations(scores)
+    table = _effect_tests(mean, sd / math.sqrt(n), n - 1, n)
+    table = table.assign(d_z=(mean / sd).to_numpy())
     if n <= stats.MOST_EXACT:
         table["p_sign_flip"] = [stats.sign_flip(scores[name].to_numpy()).p for name in scores]
-    return _with_holm(table, scores.columns.get_level_values(0))
+    families = scores.columns.get_level_values(0)
+    return _with_holm(table, families)
 
 
 def simple_effects(means: DataFrame, levels: Levels) -> DataFrame:
-    """Returns the tests of simple effects, for each interaction of two conditions that is there.
+    """Returns the tests of simple effects, for each significant interaction of two conditions.
 
-    It is there where its t test rejects at the 5% level. The simple effects are those of its first
-    condition at each level of the second; cells of other conditions are averaged. Only conditions
-    of two levels have them.
+    An interaction is significant where its t test has p < .05. The simple effects are those of its
+    first condition at each level of the second; cells of other conditions are averaged. Only
+    conditions of two levels are tested.
 
     Args:
         means, levels: see `effect_scores`.
@@ -133,27 +151,29 @@ def simple_effects(means: DataFrame, levels: Levels) -> DataFrame:
     """
     names = [name for name in means.columns.names if len(levels[name]) == 2]
     tables = []
-    for first, second in combinations(names, 2):
-        scores = effect_scores(means.T.groupby(level=[first, second], sort=False).mean().T, levels)
-        interaction = scores[[column for column in scores if column[0] == f"{first}:{second}"]]
-        if not paired_tests(interaction)["p"].iloc[0] < _ALPHA:
+    for tested, given in combinations(names, 2):
+        interaction_name = f"{tested}:{given}"
+        means_of_both = means.T.groupby(level=[tested, given], sort=False).mean().T
+        scores = effect_scores(means_of_both, levels)
+        interaction = scores[[column for column in scores if column[0] == interaction_name]]
+        is_significant = paired_tests(interaction)["p"].iloc[0] < _ALPHA
+        if not is_significant:
             continue
         parts = [interaction]
-        for level in levels[second]:
-            simple = effect_scores(means.xs(level, axis="columns", level=second), levels)
-            column = next(column for column in simple if column[0] == first)
-            simple_key = (interaction.columns[0][0], f"{first}, {second} = {level}")
-            simple = simple[[column]]
-            simple.columns = MultiIndex.from_tuples(
-                [(*simple_key, f"{column[2]}, {second} = {level}")]
-            )
+        for level in levels[given]:
+            scores = effect_scores(means.xs(level, axis="columns", level=given), levels)
+            column = next(column for column in scores if column[0] == tested)
+            _, _, label = column
+            simple = scores[[column]]
+            # of the family of the interaction: p-values are adjusted over both
+            key = (interaction_name, f"{tested}, {given} = {level}", f"{label}, {given} = {level}")
+            simple.columns = MultiIndex.from_tuples([key])
             parts.append(simple)
         table = paired_tests(concat(parts, axis="columns"))
-        columns_before = {"interaction": f"{first}:{second}", "condition": second}
-        table = table.assign(**columns_before, level=["", *levels[second]])
-        tables.append(
-            table[[*columns_before, "level", *table.columns.drop([*columns_before, "level"])]]
-        )
+        table.insert(0, "interaction", interaction_name)
+        table.insert(1, "condition", given)
+        table.insert(2, "level", ["", *levels[given]])
+        tables.append(table)
     return concat(tables, ignore_index=True) if tables else DataFrame()
 
 
@@ -168,37 +188,54 @@ def tests_by_level(scores: DataFrame, level_of_item: Series) -> DataFrame:
         The columns of `paired_tests` and `level`; a difference of two levels, "high - low", has
         Welch's t test over n items in both, and p_holm over the pairs of more than two levels.
     """
-    level = level_of_item.reindex(scores.index)
-    parts = {x: scores[level == x] for x in level.cat.categories if (level == x).any()}
-    tests = [paired_tests(part).assign(level=name) for name, part in parts.items()]
-    pairs = [
-        _welch_tests(parts[high], parts[low]).assign(level=f"{high} - {low}")
-        for low, high in combinations(parts, 2)
+    level_of_row = level_of_item.reindex(scores.index)
+    scores_of_level = {}
+    for level in level_of_row.cat.categories:
+        is_of_level = level_of_row == level
+        if is_of_level.any():
+            scores_of_level[level] = scores[is_of_level]
+    tests = [
+        paired_tests(level_scores).assign(level=level)
+        for level, level_scores in scores_of_level.items()
     ]
-    if pairs:
-        differences = concat(pairs, ignore_index=True)
-        tests.append(_with_holm(differences, differences["label"]))
+    differences = [
+        _welch_tests(scores_of_level[high], scores_of_level[low]).assign(level=f"{high} - {low}")
+        for low, high in combinations(scores_of_level, 2)
+    ]
+    if differences:
+        table = concat(differences, ignore_index=True)
+        tests.append(_with_holm(table, table["label"]))
     table = concat(tests, ignore_index=True)
     return table[["level", *table.columns.drop("level")]]
 
 
 def _welch_tests(high: DataFrame, low: DataFrame) -> DataFrame:
-    """Welch's t test of each effect between the items of two levels (Welch 1947)."""
-    high_variance = _deviations(high) ** 2 / len(high)
-    low_variance = _deviations(low) ** 2 / len(low)
-    total = high_variance + low_variance
-    df = total**2 / (high_variance**2 / (len(high) - 1) + low_variance**2 / (len(low) - 1))
-    return _t_tests(high.mean() - low.mean(), np.sqrt(total), df, len(high) + len(low))
+    """Welch's t test of each effect between the items of two levels (Welch 1947).
+
+    Args:
+        high, low: the contrast of each item of a level (rows) for each effect (columns).
+    """
+    high_variance = _standard_deviations(high) ** 2 / len(high)  # of the mean
+    low_variance = _standard_deviations(low) ** 2 / len(low)
+    variance = high_variance + low_variance  # of the difference of the means
+    df = variance**2 / (high_variance**2 / (len(high) - 1) + low_variance**2 / (len(low) - 1))
+    return _effect_tests(high.mean() - low.mean(), np.sqrt(variance), df, len(high) + len(low))
 
 
-def _deviations(scores: DataFrame) -> Series:
-    """The standard deviation of each column, NaN where it is rounding."""
+def _standard_deviations(scores: DataFrame) -> Series:
+    """The standard deviation of each column; NaN where it is nothing but rounding."""
     sd = scores.std()
     return sd.where(sd > 1e-12 * scores.abs().max())
 
 
-def _t_tests(estimate: Series, se: Series, df: Series | int, n: int) -> DataFrame:
-    """Estimates of the columns of `effect_scores` with 95% intervals and two-sided t tests."""
+def _effect_tests(estimate: Series, se: Series, df: Series | int, n: int) -> DataFrame:
+    """Returns a row for each effect: its names, n, estimate, 95% interval and two-sided t test.
+
+    Args:
+        estimate, se: of each effect; the index has the columns of `effect_scores`.
+        df: degrees of freedom.
+        n: number of items.
+    """
     columns = ["estimate", "ci_low", "ci_high", "t", "df", "p"]
     tests = t_tests(estimate, se, df)[columns].reset_index(drop=True)
     tests.insert(0, "effect", estimate.index.get_level_values(1))
@@ -207,12 +244,19 @@ def _t_tests(estimate: Series, se: Series, df: Series | int, n: int) -> DataFram
     return tests
 
 
-def _with_holm(table: DataFrame, family: Index | Series) -> DataFrame:
-    """The tests with p_holm and n_tests, if a family has several tests; missing for the others."""
-    p = table["p"].groupby(family.to_numpy())
-    is_several = p.transform("size") > 1
+def _with_holm(table: DataFrame, families: Index | Series) -> DataFrame:
+    """Adds p_holm, p adjusted over the tests of a family, and n_tests, if a family has several.
+
+    Both are missing in the rows of families of one test.
+
+    Args:
+        table: a row for each test, with the column p.
+        families: the family of each test.
+    """
+    p_of_family = table["p"].groupby(families.to_numpy())
+    is_several = p_of_family.transform("size") > 1
     if not is_several.any():
         return table
-    adjusted = p.transform(lambda values: np.array(stats.holm([*values])))
-    n_tests = p.transform("count").astype("Int64")
-    return table.assign(p_holm=adjusted.where(is_several), n_tests=n_tests.where(is_several))
+    p_holm = p_of_family.transform(lambda p_values: np.array(stats.holm([*p_values])))
+    n_tests = p_of_family.transform("count").astype("Int64")
+    return table.assign(p_holm=p_holm.where(is_several), n_tests=n_tests.where(is_several))

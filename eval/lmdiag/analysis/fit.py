@@ -17,15 +17,18 @@ from lmdiag import __version__, stats
 from lmdiag.analysis.human import HumanTable, SurprisalSource
 from lmdiag.analysis.linear import LinearFit, nested_test
 from lmdiag.analysis.procedures import SURPRISAL
-from lmdiag.analysis.regression import evaluated, fit_formula, is_mixed, names_in, sides
+from lmdiag.analysis.regression import evaluate_terms, fit_formula, is_mixed, names_in, sides
 from lmdiag.analysis.selection import Selection
 from lmdiag.presentable import Presentable
 from lmdiag.results.model_labels import NO_CONTEXT
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
 
-_SAME = 1e-10
-"""Share of the variance of a surprisal that a control leaves where the two are the same."""
+_LEAST_LEFT = 1e-10
+"""Share of the variance of a surprisal below which what a control leaves of it is rounding."""
+
+_Z = 1.96
+"""Normal quantile of 95% intervals, rounded as in the procedure of Wilcox et al. (2023)."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,12 @@ class ModelFit:
     words: DataFrame
 
     def figures(self) -> dict[str, str | float]:
-        """Returns the fields that are single values, a layer where there is one."""
-        return {name: v for name, v in vars(self).items() if isinstance(v, str | int | float)}
+        """Returns the fields that are single values, by name; `layer` only where there is one."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if isinstance(value, str | int | float)
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,33 +125,41 @@ class HumanFit(Presentable):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The first word of the table in its text, and what the columns are used for."""
-        return self.table.reads([model.source for model in self.models])
+        """Lines that show how the table was read: its first word, and the uses of its columns."""
+        columns_of_surprisals = [model.source for model in self.models]
+        return self.table.reads(columns_of_surprisals)
 
     @property
     def is_mixed(self) -> bool:
-        """Whether the models are mixed models."""
+        """Whether the full model has random effects."""
         return is_mixed(self.full)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns all figures as plain values; undefined is None."""
-        models = [
-            fit.figures()
-            | {"pearson": fit.pearson, "spearman": fit.spearman, "left_out": fit.left_out}
-            | {"df": fit.df, "coefficients": fit.terms["estimate"].to_dict()}
-            | {"standard_errors": fit.terms["se"].to_dict(), "t": fit.terms["t"].to_dict()}
-            | {"intervals": fit.terms[["ci_low", "ci_high"]].T.to_dict("list")}
-            for fit in self.models
-        ]
-        figures: dict[str, Any] = to_jsonable_python(
-            {
-                "signature": self.signature, "full": self.full, "baseline": self.baseline,
-                "units": self.table.procedure.units or "bits", "models": models,
-                "comparisons": self.comparisons.to_dict("records"), "notes": self.notes,
-            },
-            inf_nan_mode="null",
-        )  # fmt: skip
-        return figures
+        """Returns all figures as plain values of JSON; an undefined figure is None."""
+        models = []
+        for fit in self.models:
+            further_figures = {
+                "pearson": fit.pearson,
+                "spearman": fit.spearman,
+                "left_out": fit.left_out,
+                "df": fit.df,
+                "coefficients": fit.terms["estimate"].to_dict(),
+                "standard_errors": fit.terms["se"].to_dict(),
+                "t": fit.terms["t"].to_dict(),
+                "intervals": fit.terms[["ci_low", "ci_high"]].T.to_dict("list"),
+            }
+            models.append(fit.figures() | further_figures)
+        record = {
+            "signature": self.signature,
+            "full": self.full,
+            "baseline": self.baseline,
+            "units": self.table.procedure.units or "bits",
+            "models": models,
+            "comparisons": self.comparisons.to_dict("records"),
+            "notes": self.notes,
+        }
+        values: dict[str, Any] = to_jsonable_python(record, inf_nan_mode="null")
+        return values
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per model."""
@@ -154,59 +169,70 @@ class HumanFit(Presentable):
 def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> HumanFit:
     """Fits the response with and without each model's surprisals, on the same rows.
 
-    Word frequencies stand after all models.
+    Args:
+        table: the human measures, and how they are fitted.
+        sources: the surprisals of each model. Word frequencies are fitted after all models.
     """
     sources = sorted(sources, key=lambda source: source.name.startswith(NO_CONTEXT))
     names = [source.name for source in sources]
-    if doubled := [name for name in names if names.count(name) > 1]:
-        raise BadInput(f"two sets of surprisals are called {doubled[0]}: rename one")
+    repeated_names = [name for name in names if names.count(name) > 1]
+    if repeated_names:
+        raise BadInput(f"two sets of surprisals are called {repeated_names[0]}: rename one")
     full, baseline = table.procedure.formulas()
-    regressions = table.procedure.regressions()
-    selections, lines_without_rows = _with_rows([Selection(table, source) for source in sources])
-    selections, control_lines = _beyond_controls(selections, names_in(baseline)[1:])
-    is_common = np.logical_and.reduce([selection.kept for selection in selections])
+    regressions = table.procedure.regressions()  # label -> full model and baseline
+    _, *controls = names_in(baseline)  # the response is named first
+    selections = [Selection(table, source) for source in sources]
+    selections, lines_without_rows = _divide_by_rows(selections)
+    selections, control_lines = _divide_by_controls(selections, controls)
+    has_all_surprisals = np.logical_and.reduce([selection.kept for selection in selections])
     for selection in selections:
-        selection.leave_out("no surprisal of another model", ~is_common)
+        selection.leave_out("no surprisal of another model", ~has_all_surprisals)
         if not selection.kept.any():
-            raise BadInput(_no_row(selection))
+            raise BadInput(_no_row_line(selection))
     fits = [
-        _fit(selection, label, *formulas)
+        _fit_selection(selection, label, *formulas)
         for selection in selections
         for label, formulas in regressions.items()
     ]
-    # each predictor alone, all together, each beyond the others: the middle one is compared
-    n_alone = len(regressions) // 2
-    comparisons = DataFrame() if is_mixed(full) else _comparisons(fits[n_alone :: len(regressions)])
-    selection_notes = (note for rows in selections for note in rows.notes.values())
-    notes = dict.fromkeys(
-        [*lines_without_rows, *control_lines, *table.notes, *selection_notes, *_layer_notes(fits)]
-    )
+    comparisons = DataFrame()
+    if not is_mixed(full):
+        # each predictor alone, all together, each beyond the others: the middle one is compared
+        n_alone = len(regressions) // 2
+        comparisons = _comparisons(fits[n_alone :: len(regressions)])
+    selection_notes = [note for selection in selections for note in selection.notes.values()]
+    notes = [*lines_without_rows, *control_lines, *table.notes, *selection_notes]
+    notes = list(dict.fromkeys([*notes, *_layer_notes(fits)]))
     version = ".".join(__version__.split(".")[:2])
     signature = f"lmdiag:{version}|human:{table.fingerprint()}|full:{full}|baseline:{baseline}|"
     signature += table.procedure.signature()
-    return HumanFit(signature, full, baseline, fits, comparisons, list(notes), table)
+    return HumanFit(signature, full, baseline, fits, comparisons, notes, table)
 
 
-def _with_rows(selections: Sequence[Selection]) -> tuple[list[Selection], list[str]]:
-    """The selections that have rows, and a line for each other one; `BadInput` if none has."""
-    lines = [_no_row(selection) for selection in selections if not selection.kept.any()]
-    if len(lines) == len(selections):
+def _divide_by_rows(selections: Sequence[Selection]) -> tuple[list[Selection], list[str]]:
+    """Returns the selections that keep any row, and a line for each of the others.
+
+    `BadInput` if none of them keeps a row.
+    """
+    with_rows = [selection for selection in selections if selection.kept.any()]
+    lines = [_no_row_line(selection) for selection in selections if not selection.kept.any()]
+    if not with_rows:
         raise BadInput("; ".join(lines))
-    return [selection for selection in selections if selection.kept.any()], lines
+    return with_rows, lines
 
 
-def _beyond_controls(
+def _divide_by_controls(
     selections: Sequence[Selection], controls: Sequence[str]
 ) -> tuple[list[Selection], list[str]]:
-    """The selections whose surprisal is no control of the baseline, and a line for each other one.
+    """Returns the selections whose surprisal differs from all controls, and a line for each other.
 
-    Word frequencies as a model are the control `log_frequency` with the other sign. `BadInput` if
-    all are controls.
+    A surprisal that is a control adds nothing to the baseline, as word frequencies as a model: they
+    are the control `log_frequency` with the other sign. `BadInput` if all are controls.
     """
     testable = []
     lines = []
     for selection in selections:
-        if control := _same_control(selection, controls):
+        control = _control_equal_to_surprisal(selection, controls)
+        if control:
             lines.append(
                 f"{selection.source.name}: its surprisal and the control {control} of the baseline "
                 "are the same but for sign and unit, so that it adds nothing: name other controls "
@@ -219,26 +245,33 @@ def _beyond_controls(
     return testable, lines
 
 
-def _same_control(selection: Selection, controls: Sequence[str]) -> str:
-    """The control that determines the surprisal of a row; "" if none does."""
+def _control_equal_to_surprisal(selection: Selection, controls: Sequence[str]) -> str:
+    """Returns the control that correlates perfectly with the surprisal; "" for none."""
     rows = selection.rows()
-    for name in controls if SURPRISAL in rows else ():
+    if SURPRISAL not in rows:
+        return ""
+    for name in controls:
+        if name == SURPRISAL:
+            continue
         pair = rows[[SURPRISAL, name]]
-        if name != SURPRISAL and all(is_numeric_dtype(x) and np.ptp(x) for _, x in pair.items()):
+        if all(is_numeric_dtype(column) and np.ptp(column) for _, column in pair.items()):
             r = np.corrcoef(pair.to_numpy(float).T)[0, 1]
-            if 1 - r**2 < _SAME:
+            if 1 - r**2 < _LEAST_LEFT:
                 return name
     return ""
 
 
-def _no_row(selection: Selection) -> str:
-    """Why a model has no rows."""
+def _no_row_line(selection: Selection) -> str:
+    """Returns a line that says why no row of a model is fitted."""
     reasons = ", ".join(f"{reason} ({n:,})" for reason, n in selection.left_out.items())
     return f"{selection.source.name}: no row is left: {reasons}"
 
 
 def _layer_notes(fits: Sequence[ModelFit]) -> list[str]:
-    """Which of the layers that were tried has the largest gain, and that it is not tested so."""
+    """Returns a note which of several layers has the largest gain, and a warning of its test.
+
+    [] if fewer than two layers were fitted, or none has a gain.
+    """
     layer_fits = [fit for fit in fits if fit.layer is not None]
     n_layers = len({fit.source for fit in layer_fits})
     if n_layers < 2:
@@ -246,7 +279,8 @@ def _layer_notes(fits: Sequence[ModelFit]) -> list[str]:
     best = max(layer_fits, key=lambda fit: fit.per_word)
     if best.per_word <= 0:
         return []
-    model_text = f" ({best.source})" if n_layers > len({fit.layer for fit in layer_fits}) else ""
+    has_several_models = n_layers > len({fit.layer for fit in layer_fits})
+    model_text = f" ({best.source})" if has_several_models else ""
     return [
         f"{n_layers} layers were tried; the largest gain is that of layer {best.layer}{model_text},"
         " which these rows have chosen: its interval and p are those of a layer that was chosen in "
@@ -255,54 +289,71 @@ def _layer_notes(fits: Sequence[ModelFit]) -> list[str]:
 
 
 def _comparisons(fits: Sequence[ModelFit]) -> DataFrame:
-    """Returns the comparison of the first model with each of the others; see `HumanFit`."""
+    """Compares the first fit with each of the others, paired by row; see `HumanFit.comparisons`.
+
+    A word's delta is the log density of its response in the full model less that in the baseline.
+    """
     reference, *others = fits
     rows = list[dict[str, Any]]()
     for other in others:
         differences = other.words["delta"].to_numpy() - reference.words["delta"].to_numpy()
         test = stats.sign_flip(differences)
-        row = {"base_model": reference.name, "new_model": other.name}
-        row["difference"] = differences.mean()
-        rows.append(row | {"ci_low": test.ci_low, "ci_high": test.ci_high, "p": test.p})
-    adjusted = stats.holm([row["p"] for row in rows])
-    return DataFrame(rows).assign(p_adjusted=adjusted, n_tests=len(rows))
+        rows.append(
+            {
+                "base_model": reference.name, "new_model": other.name,
+                "difference": differences.mean(),
+                "ci_low": test.ci_low, "ci_high": test.ci_high, "p": test.p,
+            }
+        )  # fmt: skip
+    p_adjusted = stats.holm([row["p"] for row in rows])
+    return DataFrame(rows).assign(p_adjusted=p_adjusted, n_tests=len(rows))
 
 
-def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: str) -> ModelFit:
-    """The fit of one model's surprisals to the rows that are left."""
+def _fit_selection(
+    selection: Selection, label: str, formula: str, baseline_formula: str
+) -> ModelFit:
+    """Fits two formulas to the rows that a model's selection keeps, and compares them.
+
+    Args:
+        selection: the rows of a table of human measures, with the surprisals of one model.
+        label: which predictors are tested; a part of the name where there are several.
+        formula: of the full model.
+        baseline_formula: of the same without these predictors.
+    """
     source = selection.source
     procedure = selection.table.procedure
     rows = selection.rows()
     fitted_rows = np.flatnonzero(selection.kept)
+    n = len(fitted_rows)
     full = fit_formula(formula, rows, procedure.folds or 0)
-    baseline = fit_formula(formula_of_baseline, rows, procedure.folds or 0)
+    baseline = fit_formula(baseline_formula, rows, procedure.folds or 0)
     delta = full.log_likelihood - baseline.log_likelihood
-    deltas = None
+    deltas = None  # of the log density of each row
     margin = math.nan
     published_p = math.nan
-    if full.densities is not None and baseline.densities is not None:
+    if full.densities is not None and baseline.densities is not None:  # no mixed models
         deltas = full.densities - baseline.densities
-        if procedure.folds:  # as Wilcox et al. (2023) have it
-            margin = 1.96 * float(deltas.std(ddof=1)) / math.sqrt(len(deltas))
+        if procedure.folds:  # held out, as Wilcox et al. (2023) do
+            margin = _Z * float(deltas.std(ddof=1)) / math.sqrt(len(deltas))
         if procedure.published_test:
             published_p = stats.sign_flip(deltas).p
-    unit = math.log(2) if procedure.units == "nats" else 1.0
-    bits = source.values[fitted_rows] / unit
+    units_per_bit = math.log(2) if procedure.units == "nats" else 1.0
+    bits = source.values[fitted_rows] / units_per_bit
     response = rows[selection.response].to_numpy()
-    words = {"surprisal": bits, "response": response}
-    words |= {"residual": full.residuals, "delta": deltas}
+    words = {"surprisal": bits, "response": response, "residual": full.residuals, "delta": deltas}
     if source.shares_token is not None:
         words["shares_token"] = source.shares_token[fitted_rows]
     pairs = np.column_stack([bits, response])
+    has_several_predictors = len(procedure.predictors) > 1
     return ModelFit(
-        name=f"{source.name}: {label}" if procedure.predictors[1:] else source.name,
+        name=f"{source.name}: {label}" if has_several_predictors else source.name,
         source=source.name,
         layer=source.layer,
-        n=len(fitted_rows),
+        n=n,
         delta_log_likelihood=delta,
-        per_word=delta / len(fitted_rows),
-        ci_low=delta / len(fitted_rows) - margin,
-        ci_high=delta / len(fitted_rows) + margin,
+        per_word=delta / n,
+        ci_low=delta / n - margin,
+        ci_high=delta / n + margin,
         **nested_test(full, baseline),
         published_p=published_p,
         aic=full.aic,
@@ -310,7 +361,7 @@ def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: st
         mean_surprisal=float(np.nanmean(bits)),
         terms=full.terms,
         predictor_sd=full.predictor_sd,
-        per_bit=_per_bit(full, formula, rows, bits, unit),
+        per_bit=_slope_per_bit(full, formula, rows, bits, units_per_bit),
         pearson=stats.estimate(pairs, "pearson"),
         spearman=stats.estimate(pairs, "spearman"),
         left_out=selection.left_out,
@@ -319,7 +370,9 @@ def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: st
     )
 
 
-def _per_bit(fit: LinearFit, formula: str, rows: DataFrame, bits: Values, unit: float) -> float:
+def _slope_per_bit(
+    fit: LinearFit, formula: str, rows: DataFrame, bits: Values, units_per_bit: float
+) -> float:
     """Returns the slope of the current word's surprisal, in units of the response per bit.
 
     Formulas may have scale(...) on either side; the slope is multiplied back to the original units.
@@ -329,13 +382,15 @@ def _per_bit(fit: LinearFit, formula: str, rows: DataFrame, bits: Values, unit: 
         formula: its formula.
         rows: the data of the fit.
         bits: (n,) surprisal of the words.
-        unit: by what the slope of unscaled surprisal is multiplied to be per bit.
+        units_per_bit: units of the fitted surprisals in a bit: 1, or log(2) for nats.
     """
     estimates = fit.terms["estimate"]
     if SURPRISAL in estimates:
-        per_bit = estimates[SURPRISAL] * unit
-    else:
-        per_bit = estimates.get(f"scale({SURPRISAL})", math.nan) / float(bits.std(ddof=1))
-    if scaled := re.fullmatch(r"scale\((.*)\)", sides(formula)[0]):
-        per_bit *= float(evaluated(f"0 + {scaled[1]}", rows).std().iloc[0])
-    return float(per_bit)
+        slope = estimates[SURPRISAL] * units_per_bit
+    else:  # NaN where the formula has neither term
+        slope = estimates.get(f"scale({SURPRISAL})", math.nan) / float(bits.std(ddof=1))
+    response, _ = sides(formula)
+    scaled_response = re.fullmatch(r"scale\((.*)\)", response)
+    if scaled_response:
+        slope *= float(evaluate_terms(f"0 + {scaled_response[1]}", rows).std().iloc[0])
+    return float(slope)

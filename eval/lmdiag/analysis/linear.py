@@ -62,7 +62,11 @@ class LinearFit:
 
 
 def t_tests(estimate: Series, se: Series, df: Series | int) -> DataFrame:
-    """Returns t tests and 95% intervals: estimate, se, df, ci_low, ci_high, t, p (two-sided)."""
+    """Returns the t test and the 95% interval of each estimate, a row each.
+
+    Columns: estimate, se (standard error), df (degrees of freedom), ci_low, ci_high, t, p
+    (two-sided).
+    """
     margin = stdtrit(df, (1 + LEVEL) / 2) * se
     t = estimate / se
     table = DataFrame({"estimate": estimate, "se": se, "df": df})
@@ -80,26 +84,32 @@ def nested_test(full: LinearFit, part: LinearFit) -> dict[str, Any]:
 
     The likelihood ratio is conservative where variances of random effects are tested as well.
 
+    Args:
+        full: the fit of the larger model; both are least squares, or both are mixed models.
+        part: the fit of the model that has some of its terms.
+
     Returns:
         test: "F" of least squares, "LR" of mixed models (likelihood ratio).
         statistic: F, or twice the difference of the log-likelihoods.
         df: (further coefficients, residual) of F; (further parameters,) of LR.
         p: of the F or chi-squared distribution; NaN where the full model has nothing further.
     """
-    if full.densities is None:  # AIC = 2 parameters - 2 log-likelihood
+    is_mixed_model = full.densities is None
+    if is_mixed_model:
         delta = full.log_likelihood - part.log_likelihood
-        further = round((full.aic - part.aic) / 2 + delta)
-        p = float(chdtrc(further, 2 * delta)) if further > 0 else math.nan
-        return {"test": "LR", "statistic": 2 * delta, "df": (further,), "p": p}
-    further = len(full.terms) - len(part.terms)
-    residual = full.n - len(full.terms)
+        # AIC = 2 parameters - 2 log-likelihood
+        n_further = round((full.aic - part.aic) / 2 + delta)
+        p = float(chdtrc(n_further, 2 * delta)) if n_further > 0 else math.nan
+        return {"test": "LR", "statistic": 2 * delta, "df": (n_further,), "p": p}
+    n_further = len(full.terms) - len(part.terms)
+    residual_df = full.n - len(full.terms)
     statistic = math.nan
-    if {*part.terms.index} < {*full.terms.index}:
-        rss = full.residual_sd**2 * residual
-        rss_of_part = part.residual_sd**2 * (residual + further)
-        statistic = (rss_of_part - rss) / further / full.residual_sd**2
-    p = float(fdtrc(further, residual, statistic))
-    return {"test": "F", "statistic": statistic, "df": (further, residual), "p": p}
+    if {*part.terms.index} < {*full.terms.index}:  # has all terms of the smaller model, and others
+        rss = full.residual_sd**2 * residual_df
+        rss_of_part = part.residual_sd**2 * (residual_df + n_further)
+        statistic = (rss_of_part - rss) / n_further / full.residual_sd**2
+    p = float(fdtrc(n_further, residual_df, statistic))
+    return {"test": "F", "statistic": statistic, "df": (n_further, residual_df), "p": p}
 
 
 # ---- mixed models --------------------------------------------------------------------------------
@@ -108,7 +118,7 @@ def nested_test(full: LinearFit, part: LinearFit) -> dict[str, Any]:
 def fit_mixed(
     formula: str, table: DataFrame, *, reml: bool = True, coding: Coding = "treatment"
 ) -> LinearFit:
-    """Fits a linear mixed model by `mixedlm` (the extra `mixed`).
+    """Fits a linear mixed model by the package `mixedlm` (the extra `mixed`).
 
     Args:
         formula: in lme4's notation, e.g. "surprisal ~ a * b + (1 + a || subject) + (1 | item)".
@@ -126,25 +136,30 @@ def fit_mixed(
     Source: Bates et al. (2015), Fitting linear mixed-effects models using lme4; Kuznetsova et al.
     (2017), lmerTest.
     """
-    parsed = _parsed(formula, table)
-    complete = table[sorted(parsed.all_variables)].dropna()
-    coded = _coded_factors(complete, parsed.grouping_factors, coding)
-    labels = coded.labels
-    fit, effects = _fitted(formula, parsed, coded.rows, reml=reml, contrasts=coded.contrasts)
-    problems = {
-        "singular fit: a variance is estimated as 0 or a correlation as 1 or -1; simplify the "
-        "random effects": fit.isSingular(),
-        f"the fit did not converge ({fit.message}): simplify or rescale it": not fit.converged,
-    }
+    parsed = _parse(formula, table)
+    complete_rows = table[sorted(parsed.all_variables)].dropna()
+    coded = _code_factors(complete_rows, parsed.grouping_factors, coding)
+    fit, fixed_effects = _fit_by_mixedlm(
+        formula, parsed, coded.rows, reml=reml, contrasts=coded.contrasts
+    )
+    problems = []
+    if fit.isSingular():
+        problems.append(
+            "singular fit: a variance is estimated as 0 or a correlation as 1 or -1; simplify the "
+            "random effects"
+        )
+    if not fit.converged:
+        problems.append(f"the fit did not converge ({fit.message}): simplify or rescale it")
     random_sd: dict[str, dict[str, float]] = {}
     for group in fit.VarCorr().groups.values():
-        sds = {labelled(term, labels): sd for term, sd in group.stddev.items()}
-        random_sd.setdefault(group.grouping_factor, {}).update(sds)
-    terms = effects.rename(index=partial(labelled, labels=labels))
+        sd_of_term = {with_labels(term, coded.labels): sd for term, sd in group.stddev.items()}
+        # terms of one grouping column that are not correlated are in several groups
+        random_sd.setdefault(group.grouping_factor, {}).update(sd_of_term)
+    terms = fixed_effects.rename(index=partial(with_labels, labels=coded.labels))
     return LinearFit(
         formula=formula,
-        n=len(complete),
-        left_out=len(table) - len(complete),
+        n=len(complete_rows),
+        left_out=len(table) - len(complete_rows),
         terms=terms,
         predictor_sd=Series(fit.matrices.X.std(axis=0, ddof=1), terms.index),
         random_sd=random_sd,
@@ -152,12 +167,15 @@ def fit_mixed(
         groups={name: int(n) for name, n in fit.ngrps().items()},
         log_likelihood=float(fit.logLik().value),
         aic=float(fit.AIC()),
-        warning="; ".join(problem for problem, occurs in problems.items() if occurs),
+        warning="; ".join(problems),
     )
 
 
-def _parsed(formula: str, table: DataFrame) -> Any:
-    """The formula as `mixedlm` reads it; all its variables are columns of the table."""
+def _parse(formula: str, table: DataFrame) -> Any:
+    """Returns the formula as `mixedlm` reads it.
+
+    `BadInput` if it cannot be read, or has a variable that is no column of the table.
+    """
     try:
         import mixedlm
     except ImportError:
@@ -170,15 +188,20 @@ def _parsed(formula: str, table: DataFrame) -> Any:
         lme4 = "; write it as lme4 has it, as in y ~ a * b + (1 | item), with functions such as "
         remedy = backticks_hint(formula, table.columns) or f"{lme4}log computed as columns first"
         raise BadInput(f"formula {formula!r}: {error}{remedy}") from None
-    if missing := sorted(parsed.all_variables - {*table.columns}):
+    unknown_variables = sorted(parsed.all_variables - {*table.columns})
+    if unknown_variables:
         names = ", ".join(without_copies(table.columns))
-        raise BadInput(f"formula {formula!r}: no column {missing[0]!r}; choose from {names}")
+        problem = f"no column {unknown_variables[0]!r}; choose from {names}"
+        raise BadInput(f"formula {formula!r}: {problem}")
     return parsed
 
 
-def labelled(term: str, labels: Mapping[str, str]) -> str:
-    """Returns a term with labels in the place of its factors, e.g. "a:c[z]" for "a:c.2"."""
-    return ":".join(labels.get(part, part) for part in term.split(":"))
+def with_labels(term: str, labels: Mapping[str, str]) -> str:
+    """Returns a term with labels instead of its factors.
+
+    For example, "a:c[z]" for the term "a:c.2" and the labels {"c.2": "c[z]"}.
+    """
+    return ":".join(labels.get(factor, factor) for factor in term.split(":"))
 
 
 class _CodedFactors(NamedTuple):
@@ -195,11 +218,13 @@ class _CodedFactors(NamedTuple):
     labels: dict[str, str]
 
 
-def _coded_factors(rows: DataFrame, grouping: Collection[str], coding: Coding) -> _CodedFactors:
-    """Codes the columns of text.
+def _code_factors(rows: DataFrame, grouping: Collection[str], coding: Coding) -> _CodedFactors:
+    """Codes columns of text and categories: two levels as numbers, more levels as categories.
 
     Args:
-        grouping: columns of random effects, which are left as they are.
+        rows: the columns of a formula.
+        grouping: columns that name the groups of random effects, which are left as they are.
+        coding: "treatment", "sum" or "difference".
     """
     coded = rows.copy()
     contrasts: dict[str, Any] = {}
@@ -217,29 +242,31 @@ def _coded_factors(rows: DataFrame, grouping: Collection[str], coding: Coding) -
             is_second = (rows[name] == levels[1]).astype(float)
             coded[name] = is_second if coding == "treatment" else is_second - 0.5
             continue
-        level_names = levels[:-1] if coding == "sum" else levels[1:]
+        # sum coding has no coefficient for the last level, treatment coding none for the first one
+        coefficient_labels = levels[:-1] if coding == "sum" else levels[1:]
         contrasts[name] = coding
         if coding == "difference":
             from formulaic.transforms.contrasts import DiffContrasts
 
-            level_names = [f"{high} - {low}" for low, high in pairwise(levels)]
+            coefficient_labels = [f"{high} - {low}" for low, high in pairwise(levels)]
             matrix = DiffContrasts().get_coding_matrix(levels, sparse=False)
             contrasts[name] = matrix.to_numpy()
-        for number, level in enumerate(level_names, start=1):  # as mixedlm numbers coefficients
-            labels[f"{name}.{number}"] = f"{name}[{level}]"
+        # mixedlm numbers coefficients from 1
+        for number, label in enumerate(coefficient_labels, start=1):
+            labels[f"{name}.{number}"] = f"{name}[{label}]"
     return _CodedFactors(coded, contrasts, labels)
 
 
-def _fitted(
+def _fit_by_mixedlm(
     formula: str, parsed: Any, rows: DataFrame, *, reml: bool, contrasts: Mapping[str, Any]
 ) -> tuple[Any, DataFrame]:
-    """Returns a mixed model of the library, and its fixed effects by term with their tests.
+    """Returns a mixed model fitted by mixedlm, and a table of its fixed effects with their tests.
 
     Args:
         formula: as the user gave it, for messages.
-        parsed: the same, read by the library.
+        parsed: the same, as mixedlm reads it.
         rows: the data.
-        reml: whether variances are by restricted maximum likelihood.
+        reml: whether variances are estimated by restricted maximum likelihood.
         contrasts: factor -> its coding.
     """
     import mixedlm
@@ -253,12 +280,13 @@ def _fitted(
             effects = mixedlm.tidy(fit, effects="fixed")
     except Exception as error:  # the library raises errors of many types
         raise BadInput(f"formula {formula!r} cannot be fitted: {error}") from None
-    for random in fit.matrices.random_structures:  # as lme4 checks it
-        n = random.n_levels * random.n_terms
-        if n >= len(rows):
+    # lme4 refuses as many random effects as rows, too
+    for random_term in fit.matrices.random_structures:
+        n_effects = random_term.n_levels * random_term.n_terms
+        if n_effects >= len(rows):
             raise BadInput(
-                f"formula {formula!r} cannot be fitted: {len(rows)} rows for {n} random "
-                f"effects of {random.grouping_factor}; simplify the random effects"
+                f"formula {formula!r} cannot be fitted: {len(rows)} rows for {n_effects} random "
+                f"effects of {random_term.grouping_factor}; simplify the random effects"
             )
     effects = effects.rename(columns={"std.error": "se", "statistic": "t", "p.value": "p"})
     effects = effects.set_index("term")[["estimate", "se", "df", "t", "p"]]
@@ -282,31 +310,35 @@ def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
         folds: number of folds; 0 for in sample.
     """
     n, p = x.shape
-    scale = _check_predictors(x, folds)
+    scale = _check_predictors(x, folds)  # root mean square of each predictor
     scaled = x.to_numpy(float) / scale  # predictors of very different sizes lose digits
 
-    def fitted_to(rows: NDArray[np.bool_]) -> tuple[Values, Values, float]:
-        """Returns coefficients, residuals of all rows, and RSS of the rows that were fitted."""
-        beta = np.asarray(np.linalg.lstsq(scaled[rows], y[rows], rcond=None)[0], np.float64)
+    def fit_rows(is_fitted: NDArray[np.bool_]) -> tuple[Values, Values, float]:
+        """Fits some rows; returns coefficients, residuals of all rows, and RSS of the fitted."""
+        solution = np.linalg.lstsq(scaled[is_fitted], y[is_fitted], rcond=None)
+        beta = np.asarray(solution[0], np.float64)
         residuals = y - scaled @ beta
-        return beta, residuals, float((residuals[rows] ** 2).sum())
+        return beta, residuals, float((residuals[is_fitted] ** 2).sum())
 
-    beta, residuals, rss = fitted_to(np.ones(n, bool))
-    in_sample = _log_densities(residuals, rss / n)
-    densities = in_sample
+    beta, residuals, rss = fit_rows(np.ones(n, bool))
+    in_sample_densities = _log_densities(residuals, rss / n)
+    densities = in_sample_densities
     if folds:
         densities = np.empty(n)
-        fold = cut(np.arange(1, n + 1), folds, labels=False)
-        for test in (fold == number for number in range(folds)):
-            _, errors, rss_of_others = fitted_to(~test)
-            densities[test] = _log_densities(errors[test], rss_of_others / (n - test.sum() - p))
-    se = np.sqrt(np.diag(np.linalg.inv(scaled.T @ scaled)) * rss / (n - p)) / scale
+        fold_of_row = cut(np.arange(1, n + 1), folds, labels=False)
+        for fold in range(folds):
+            is_test = fold_of_row == fold
+            _, errors, training_rss = fit_rows(~is_test)
+            variance = training_rss / (n - is_test.sum() - p)
+            densities[is_test] = _log_densities(errors[is_test], variance)
+    # standard errors of the coefficients of scaled predictors
+    scaled_se = np.sqrt(np.diag(np.linalg.inv(scaled.T @ scaled)) * rss / (n - p))
     names = x.columns.rename("term")
     return LinearFit(
         n=n,
-        terms=t_tests(Series(beta / scale, names), Series(se, names), n - p),
+        terms=t_tests(Series(beta / scale, names), Series(scaled_se / scale, names), n - p),
         log_likelihood=float(densities.sum()),
-        aic=2 * (p + 1) - 2 * float(in_sample.sum()),
+        aic=2 * (p + 1) - 2 * float(in_sample_densities.sum()),
         residual_sd=math.sqrt(rss / (n - p)),
         densities=densities,
         residuals=residuals,
@@ -315,17 +347,29 @@ def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
 
 
 def _check_predictors(x: DataFrame, folds: int) -> Values:
-    """Refuses predictors that determine no fit; returns the root mean square of each."""
+    """Refuses predictors whose coefficients cannot be estimated.
+
+    Returns the root mean square of each predictor, (p,), by which they are scaled: products of
+    scaled columns are well conditioned.
+
+    Args:
+        x: the predictors, (n, p).
+        folds: number of folds; 0 for in sample.
+    """
     n, p = x.shape
-    if n - math.ceil(n / (folds or n + 1)) <= p:
+    # rows that the smallest training set lacks; in sample, two degrees of freedom must be left
+    n_left_out = math.ceil(n / folds) if folds else 1
+    if n - n_left_out <= p:
         raise BadInput(f"{n} rows are too few for {p} coefficients: {', '.join(x.columns)}")
     for name in x.columns.drop("Intercept", errors="ignore"):
         if np.ptp(x[name]) == 0:
             value = x[name].iloc[0]
             raise BadInput(f"column {name} is constant ({value:g}) on the fitted rows: drop it")
-    scale = np.sqrt((x**2).mean().to_numpy(float))  # products of columns are well conditioned
-    diagonal = np.abs(np.diag(np.linalg.qr(x.to_numpy(float) / scale, mode="r"))) / math.sqrt(n)
-    dependent = np.flatnonzero(diagonal < 1e-10)
+    scale = np.sqrt((x**2).mean().to_numpy(float))
+    # of a QR decomposition, the diagonal of R has what earlier columns leave of each column
+    r = np.linalg.qr(x.to_numpy(float) / scale, mode="r")
+    share_left = np.abs(np.diag(r)) / math.sqrt(n)
+    dependent = np.flatnonzero(share_left < 1e-10)  # nothing but rounding
     if dependent.size:
         name = x.columns[dependent[0]]
         raise BadInput(f"column {name} repeats predictors before it on the fitted rows: drop it")
@@ -333,5 +377,5 @@ def _check_predictors(x: DataFrame, folds: int) -> Values:
 
 
 def _log_densities(residuals: Values, variance: float) -> Values:
-    """Returns the log density of each residual under a normal distribution around 0."""
+    """Returns the log density of each residual under a normal distribution with mean 0."""
     return -0.5 * (math.log(2 * math.pi * variance) + residuals**2 / variance)

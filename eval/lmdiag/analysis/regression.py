@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from pandas import DataFrame
 
-from lmdiag.analysis.linear import LinearFit, fit_least_squares, fit_mixed, labelled
+from lmdiag.analysis.linear import LinearFit, fit_least_squares, fit_mixed, with_labels
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
 
@@ -25,97 +25,126 @@ FUNCTIONS: Mapping[str, Callable[[Values], Values]] = {
 }
 """Functions of columns in formulas; `scale` is over the fitted rows, with ddof 1 as R has it."""
 
+# log(rt), scale(log(rt)), `column name`
 _COMPUTED = re.compile(r"\b\w+\((?:[^()|]|\([^()|]*\))*\)|`[^`]+`")
-_BARS = re.compile(r"\(((?:[^()|]|\((?:[^()]|\([^()]*\))*\))*)(\|\|?)([^()|]+)\)")
+# (1 + scale(a) || subject): "1 + scale(a) ", "||" and " subject"
+_RANDOM_TERM = re.compile(r"\(((?:[^()|]|\((?:[^()]|\([^()]*\))*\))*)(\|\|?)([^()|]+)\)")
 _NAME = re.compile(r"`([^`]+)`|([^\W\d][\w.]*)")
-_FOREIGN = re.compile(r"[^\w\s.~+:*/()|-]|\*\*")
+_FOREIGN_SIGN = re.compile(r"[^\w\s.~+:*/()|-]|\*\*")
 
 
 def quoted(name: str) -> str:
-    """Returns a column as a formula has it: names that are not plain stand in backticks."""
+    """Returns a column as a formula has it: a name that is no plain word stands in backticks.
+
+    >>> quoted("rt"), quoted("reading time")
+    ('rt', '`reading time`')
+    """
     return name if _NAME.fullmatch(name) else f"`{name}`"
 
 
 def names_in(formula: str) -> list[str]:
-    """Returns the columns that a formula names, that of the response first."""
+    """Returns the columns that a formula names, that of the response first.
+
+    >>> names_in("log(rt) ~ surprisal + `word length`")
+    ['rt', 'surprisal', 'word length']
+    """
     names = [match[1] or match[2] for match in _NAME.finditer(formula)]
     return list(dict.fromkeys(name for name in names if name not in FUNCTIONS))
 
 
 def grouping_columns(formula: str) -> list[str]:
     """Returns the columns behind bars, as `subject` in `(1 | subject)`."""
-    return names_in(" ".join(group for _, _, group in _BARS.findall(formula)))
+    groups = [group for _, _, group in _RANDOM_TERM.findall(formula)]
+    return names_in(" ".join(groups))
 
 
 def is_mixed(formula: str) -> bool:
     """Returns whether a formula has random effects, as `(1 | subject)`."""
-    return bool(_BARS.search(sides(formula)[1]))
+    _, terms = sides(formula)
+    return bool(_RANDOM_TERM.search(terms))
 
 
 def sides(formula: str) -> tuple[str, str]:
-    """Returns the response and the terms of a formula; `BadInput` for signs that it cannot have."""
+    """Returns the response and the terms of a formula, the texts on the left and right of "~".
+
+    `BadInput` for a formula without both, and for signs and functions that it cannot have.
+    """
     left, tilde, right = formula.partition("~")
     if not (tilde and left.strip() and right.strip()) or "~" in right:
         raise BadInput(f"formula {formula!r}: write it as in time ~ surprisal + length")
-    foreign = [match[0] for match in _FOREIGN.finditer(re.sub("`[^`]*`", "", formula))]
-    foreign += [call for call in re.findall(r"\b(\w+)\(", formula) if call not in FUNCTIONS]
-    if foreign:
+    without_quoted_names = re.sub("`[^`]*`", "", formula)
+    unreadable = [match[0] for match in _FOREIGN_SIGN.finditer(without_quoted_names)]
+    unreadable += [call for call in re.findall(r"\b(\w+)\(", formula) if call not in FUNCTIONS]
+    if unreadable:
         raise BadInput(
-            f"formula {formula!r}: cannot read {foreign[0]!r}; write columns, "
+            f"formula {formula!r}: cannot read {unreadable[0]!r}; write columns, "
             f"{', '.join(FUNCTIONS)} of columns, and + : * between them"
         )
     return left.strip(), right.strip()
 
 
 def without_terms(formula: str, pattern: str) -> str:
-    """Returns a formula without the terms that name a column that a pattern matches.
+    """Returns a formula without the terms that name a column whose whole name a pattern matches.
 
-    Slopes of random terms are removed, too. What remains is at least an intercept.
+    Slopes of random terms are removed, too. What remains is at least an intercept. For example, the
+    pattern "a" makes `rt ~ a + b + (a | s)` to `rt ~ b + (1 | s)`.
     """
     from formulaic import Formula
 
-    left, right = sides(formula)
+    response, terms = sides(formula)
 
-    def kept(terms: str) -> str:
-        with _one_line(formula):
-            factors = [term.factors for term in Formula(terms, _ordering="none")]
-        texts = [
-            ":".join(quoted(f.expr) if f.eval_method.name == "LOOKUP" else f.expr for f in term)
-            for term in factors
+    def remaining(terms: str) -> str:
+        """Returns terms joined by "+" without those to remove; "0" first without an intercept."""
+        with _errors_in_one_line(formula):
+            parsed_terms = [term.factors for term in Formula(terms, _ordering="none")]
+        texts = []
+        for factors in parsed_terms:
+            names = [
+                quoted(factor.expr) if factor.eval_method.name == "LOOKUP" else factor.expr
+                for factor in factors
+            ]
+            texts.append(":".join(names))
+        kept = [
+            text
+            for text in texts
+            if not any(re.fullmatch(pattern, name) for name in names_in(text))
         ]
-        others = [t for t in texts if not any(re.fullmatch(pattern, name) for name in names_in(t))]
-        return " + ".join(others if "1" in texts else ["0", *others])
+        return " + ".join(kept if "1" in texts else ["0", *kept])
 
-    parts = [(kept(slopes), bar, group.strip()) for slopes, bar, group in _BARS.findall(right)]
-    random = [f"({' '.join(part)})" for part in parts if part[0] != "0"]
-    fixed = kept(re.sub(rf"\+?\s*{_BARS.pattern}", "", right)).removeprefix("1 + ")
-    return f"{left} ~ {' + '.join([fixed, *random])}"
+    random_terms = []
+    for slopes, bar, group in _RANDOM_TERM.findall(terms):
+        remaining_slopes = remaining(slopes)
+        if remaining_slopes != "0":
+            random_terms.append(f"({remaining_slopes} {bar} {group.strip()})")
+    fixed_terms = remaining(re.sub(rf"\+?\s*{_RANDOM_TERM.pattern}", "", terms))
+    return f"{response} ~ {' + '.join([fixed_terms.removeprefix('1 + '), *random_terms])}"
 
 
-def evaluated(terms: str, rows: DataFrame) -> DataFrame:
-    """Returns the values of terms without bars, a column for each; `1` is called Intercept.
+def evaluate_terms(terms: str, rows: DataFrame) -> DataFrame:
+    """Returns the values of the terms of a formula, a column for each; `1` is called Intercept.
 
-    `BadInput` for a value that is not finite names its row by the index.
+    `BadInput` for a value that is not finite; the message names its row by the index.
 
     Args:
-        terms: e.g. "1 + log(length) * surprisal"; without "0 + " there is an intercept.
-        rows: their columns.
+        terms: without random effects, e.g. "1 + log(length) * surprisal"; without "0 + " there is
+            an intercept.
+        rows: have the columns that the terms name.
     """
     from formulaic import model_matrix
 
-    with _one_line(terms), warnings.catch_warnings(), np.errstate(all="ignore"):
+    with _errors_in_one_line(terms), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         values = model_matrix(terms, rows, context={**FUNCTIONS}, na_action="ignore")
-    bad = np.argwhere(~np.isfinite(values.to_numpy(float)))
-    if bad.size:
-        row, column = bad[0]
+    not_finite = np.argwhere(~np.isfinite(values.to_numpy(float)))
+    if not_finite.size:
+        row, column = not_finite[0]
         raise BadInput(f"{rows.index[row]}: {values.columns[column]} is not a finite number")
     return values
 
 
 @contextmanager
-def _one_line(formula: str) -> Iterator[None]:
-    """Names a formula that the library cannot read."""
+def _errors_in_one_line(formula: str) -> Iterator[None]:
+    """Turns an error of formulaic inside the block to a `BadInput` of one line with the formula."""
     from formulaic.errors import FormulaicError
 
     try:
@@ -126,23 +155,28 @@ def _one_line(formula: str) -> Iterator[None]:
 
 
 def fit_formula(formula: str, rows: DataFrame, folds: int = 0) -> LinearFit:
-    """Fits a linear model by least squares; a mixed model, in sample, by maximum likelihood.
+    """Fits the linear model that a formula names, and returns coefficients and likelihood.
+
+    It is fitted by least squares; a mixed model, in sample, by maximum likelihood.
 
     Args:
         formula: e.g. "time ~ surprisal + length"; with bars it is a mixed model.
         rows: its columns, numbers and, behind bars, text; messages have the index.
         folds: see `fit_least_squares`; 0 for a mixed model.
     """
-    left, right = sides(formula)
+    response, terms = sides(formula)
     if not is_mixed(formula):
-        y = evaluated(f"0 + {left}", rows).to_numpy(float)[:, 0]
-        return fit_least_squares(evaluated(right, rows), y, folds)
+        response_values = evaluate_terms(f"0 + {response}", rows).to_numpy(float)[:, 0]
+        return fit_least_squares(evaluate_terms(terms, rows), response_values, folds)
     if folds:
         raise BadInput("folds are for least squares: a mixed model is fitted in sample, --folds 0")
-    # functions of columns become columns, since `fit_mixed` has no functions
-    names = {part: re.sub(r"\W+", "_", part).strip("_") for part in _COMPUTED.findall(formula)}
-    values = {name: evaluated(f"0 + {part}", rows).iloc[:, 0] for part, name in names.items()}
-    plain = _COMPUTED.sub(lambda match: names[match[0]], formula)
-    fit = fit_mixed(plain, rows.assign(**values).reset_index(drop=True), reml=False)
-    terms = {name: part for part, name in names.items()} | {"(Intercept)": "Intercept"}
-    return replace(fit, terms=fit.terms.rename(index=partial(labelled, labels=terms)))
+    # functions of columns become columns, since `fit_mixed` has no functions: log(rt) is log_rt
+    name_of = {part: re.sub(r"\W+", "_", part).strip("_") for part in _COMPUTED.findall(formula)}
+    values = {
+        name: evaluate_terms(f"0 + {part}", rows).iloc[:, 0] for part, name in name_of.items()
+    }
+    formula_of_columns = _COMPUTED.sub(lambda match: name_of[match[0]], formula)
+    table = rows.assign(**values).reset_index(drop=True)
+    fit = fit_mixed(formula_of_columns, table, reml=False)
+    written_as = {name: part for part, name in name_of.items()} | {"(Intercept)": "Intercept"}
+    return replace(fit, terms=fit.terms.rename(index=partial(with_labels, labels=written_as)))

@@ -45,38 +45,51 @@ _IN_MOST = 0.5
 _RUN_COLUMNS = {*PREDICTED, "model", "signature", "weights", "task", "perturbation", "shuffle"}
 """Columns of what was asked and answered."""
 
-_OWN = {*_RUN_COLUMNS, "suite", *PARTS}
-"""Columns of tables of items that are not columns of the data; see `items_of`."""
+_RESERVED = {*_RUN_COLUMNS, "suite", *PARTS}
+"""Columns of tables of items that are not columns of the data; see `items_of`.
+
+A column of the data with such a name has `_data` at its end."""
 
 
 def with_numbers(table: DataFrame, response: str, name: str) -> DataFrame:
-    """Returns a table with a response as numbers, and the surprisals that one is computed from.
+    """Returns a table whose response, or the surprisals that it is computed from, are numbers.
 
-    Errors name the row by the index.
+    Args:
+        table: values may be texts. The index has the numbers of the rows, for messages.
+        response: a column, or "probability", "log_odds" or "correct".
+        name: of the file, for messages.
     """
-    columns = [column_like(response, table.columns)]
-    if columns[0] not in table:
-        columns = ["surprisal"] if response in ("probability", "log_odds", "correct") else []
+    column = column_like(response, table.columns)
+    if column not in table and response in ("probability", "log_odds", "correct"):
+        column = "surprisal"
+    if column not in table:
+        return table
 
-    def where(row: int) -> str:
+    def row_name(row: int) -> str:
         return f"{name}:{table.index[row]}"
 
     try:
-        numbers = {x: as_numbers(table[x], x, where) for x in columns if x in table}
+        numbers = as_numbers(table[column], column, row_name)
     except BadInput as error:
-        raise BadInput(": ".join(filter(None, [str(error), _remedy(table, columns[0])]))) from None
-    return table.assign(**numbers)
+        remedy = _remedy_for_texts(table, column)
+        raise BadInput(f"{error}: {remedy}" if remedy else str(error)) from None
+    return table.assign(**{column: numbers})
 
 
-def _remedy(table: DataFrame, name: str) -> str:
-    """How to mend a response whose values are partly or all not numbers; "" for no advice."""
-    condition = filter_of_numbers({column: values_of(table[column]) for column in table}, name)
+def _remedy_for_texts(table: DataFrame, response: str) -> str:
+    """Returns what to do about a response whose values are partly or all texts; "" for no advice.
+
+    For example, "--filter rt!=timeout leaves out 12 rows".
+    """
+    values_by_column = {column: values_of(table[column]) for column in table}
+    condition = filter_of_numbers(values_by_column, response)
     if condition:
         return f"--filter {quote(condition)} keeps the rows with numbers"
-    texts = level_texts(table[name]).dropna()
+    texts = level_texts(table[response]).dropna()
     not_numbers = texts[to_numeric(texts, errors="coerce").isna()]
-    if 2 * len(not_numbers) < len(texts) and not_numbers.nunique() <= MOST_LABELS:
-        excluded = quote(f"{name}!={','.join(not_numbers.unique())}")
+    are_most_numbers = 2 * len(not_numbers) < len(texts)
+    if are_most_numbers and not_numbers.nunique() <= MOST_LABELS:
+        excluded = quote(f"{response}!={','.join(not_numbers.unique())}")
         rows = f"{len(not_numbers):,} rows" if len(not_numbers) > 1 else "1 row"
         return f"--filter {excluded} leaves out {rows}"
     if not texts.str.contains(r"\d").any():
@@ -85,40 +98,59 @@ def _remedy(table: DataFrame, name: str) -> str:
 
 
 def _response_choices(table: DataFrame) -> str:
-    """The columns that may be the response."""
-    has_numbers = {
-        str(name): to_numeric(table[name], errors="coerce").notna().any() for name in table
-    }
-    names = [name for name, has_one in has_numbers.items() if has_one]
+    """Returns advice that names the columns with numbers, which may be the response."""
+    names = [str(name) for name in table if _has_numbers(table[name])]
     names = [name for name in names if folded(name) not in ("item", "model", "list")]
-    names = [name for name in names if not is_named_as(name, "reader")] or names
+    names_but_readers = [name for name in names if not is_named_as(name, "reader")]
+    names = names_but_readers or names
     return f"choose --response from {', '.join(names)}" if names else "there are no numbers"
 
 
 def column_of(table: DataFrame, name: str) -> str:
-    """Returns the column of the data that the user calls by this name; see `items_of`."""
-    return f"{name}{DATA_SUFFIX}" if name in _OWN and f"{name}{DATA_SUFFIX}" in table else name
+    """Returns the column of the data that the user calls by this name.
+
+    It is the name itself, or the name with `_data` at its end; see `items_of`.
+    """
+    data_name = f"{name}{DATA_SUFFIX}"
+    return data_name if name in _RESERVED and data_name in table else name
 
 
-def data_of(table: DataFrame) -> DataFrame:
-    """Returns the columns of the data, by the user's names."""
-    users = {f"{name}{DATA_SUFFIX}": name for name in _OWN if f"{name}{DATA_SUFFIX}" in table}
-    no_data = {*_RUN_COLUMNS, *users.values()}
-    no_data |= {*PARTS} if {*PARTS} <= {*table} else set()
-    if {"state", "n_tokens"} <= {*table}:  # a table of `items_of`
+def data_columns(table: DataFrame) -> DataFrame:
+    """Returns the columns of the data alone, with the user's names; see `items_of`."""
+    users_names = {}  # column with `_data` at its end -> the user's name
+    for name in _RESERVED:
+        if f"{name}{DATA_SUFFIX}" in table:
+            users_names[f"{name}{DATA_SUFFIX}"] = name
+    no_data = {*_RUN_COLUMNS, *users_names.values()}
+    if {*PARTS} <= {*table}:  # rows are regions or words
+        no_data |= {*PARTS}
+    if {"state", "n_tokens"} <= {*table}:  # a table of `items_of` has measures, too
         no_data |= {name for name in table if registered(name)}
-    return table.drop(columns=[*no_data], errors="ignore").rename(columns=users)
+    return table.drop(columns=[*no_data], errors="ignore").rename(columns=users_names)
 
 
-def unperturbed(table: DataFrame, item: Sequence[str], named: Sequence[str]) -> DataFrame:
-    """Returns the unperturbed rows of a task; `named` columns that mean something else are data."""
-    if unknown := [name for name in (*named, *item) if name not in table]:
+def select_unperturbed(table: DataFrame, item: Sequence[str], named: Sequence[str]) -> DataFrame:
+    """Returns the rows of the unperturbed setting; `BadInput` if they are of several tasks.
+
+    Args:
+        table: a row per item and condition.
+        item: columns whose values together name an item; they become the column `item`.
+        named: columns that the user names as conditions. One whose name means something else in
+            tables of items, as `suite`, gets `_data` at its end.
+    """
+    unknown_names = [name for name in (*named, *item) if name not in table]
+    if unknown_names:
         names = ", ".join(without_copies(table))
-        raise BadInput(f"no column {unknown[0]!r}: choose from {names}")
-    renamed = [name for name in named if name in _OWN and f"{name}{DATA_SUFFIX}" not in table]
-    table = table.rename(columns={name: f"{name}{DATA_SUFFIX}" for name in renamed})
+        raise BadInput(f"no column {unknown_names[0]!r}: choose from {names}")
+    data_names = {
+        name: f"{name}{DATA_SUFFIX}"
+        for name in named
+        if name in _RESERVED and f"{name}{DATA_SUFFIX}" not in table
+    }
+    table = table.rename(columns=data_names)
     if item:
-        table = table.assign(item=joined_items(table[[column_of(table, name) for name in item]]))
+        item_columns = [column_of(table, name) for name in item]
+        table = table.assign(item=joined_items(table[item_columns]))
     if "perturbation" in table:
         table = table[table["perturbation"] == NONE]
     if "task" in table and table["task"].nunique() > 1:
@@ -127,18 +159,24 @@ def unperturbed(table: DataFrame, item: Sequence[str], named: Sequence[str]) -> 
     return table
 
 
-def of_region(table: DataFrame, region: str, named: Sequence[str]) -> DataFrame:
-    """Returns the rows of a region; of every one, with `suite` for its name.
+def select_region(table: DataFrame, region: str, named: Sequence[str]) -> DataFrame:
+    """Returns the rows of one region, or of every region with its name in the column `suite`.
 
-    A table with several regions within its items needs one, unless their column is itself `named`
-    as a condition or in a formula.
+    `BadInput` if no region is chosen although items have several, and if no row is of the region.
+
+    Args:
+        table: a row per region or word of an item, or a row per item.
+        region: number or name of a region; `EACH_REGION` for every one; "" if none is chosen.
+        named: columns that the user names as conditions or in a formula. If that of the regions is
+            one of them, no region needs to be chosen.
     """
-    part = "number" if {*PARTS} <= {*table} else "region"
-    if not region and (part not in table or part in named):
-        return table
-    items = table["item"] if "item" in table else Series(0, table.index)
-    if not region and table[part].groupby(items).nunique().max() < 2:
-        return table
+    region_column = "number" if {*PARTS} <= {*table} else "region"
+    if not region:
+        if region_column not in table or region_column in named:
+            return table
+        items = table["item"] if "item" in table else Series(0, table.index)
+        if table[region_column].groupby(items).nunique().max() < 2:
+            return table
     columns = [name for name in ("number", "name", "region") if name in table]
     if not columns:
         raise BadInput("the table has no regions: write it with --per region")
@@ -155,21 +193,26 @@ def of_region(table: DataFrame, region: str, named: Sequence[str]) -> DataFrame:
 
 
 def region_of_all(table: DataFrame) -> str:
-    """Returns the region of all rows if it is the critical word; "" otherwise."""
+    """Returns `CRITICAL` if all rows are the region of a critical word; "" otherwise."""
     has_parts = {*PARTS} <= {*table}
     return CRITICAL if has_parts and (table["name"] == CRITICAL).all() else ""
 
 
 def with_model_and_item(table: DataFrame) -> DataFrame:
-    """Returns the table with `item` and with `model`, which tells several precisions apart, too."""
+    """Returns the table with the columns `item` and `model`, and rows numbered from 0.
+
+    `model` tells runs of one model apart, e.g. in several precisions, by `weights` and `signature`.
+    It is "" without such columns. `item` is the contrast where rows are compared.
+    """
     table = table.reset_index(drop=True)
     present = [name for name in ("model", "weights", "signature") if name in table]
     names: list[str] = []
-    if "model" in present:  # the shortest choice of facts that tells all models apart
-        choices = (["model"], ["model", "weights"], ["model", "signature"], present)
-        n_distinct = {(*x,): len(table[x].drop_duplicates()) for x in choices if {*x} <= {*present}}
-        n_models = n_distinct[(*present,)]
-        names = [*next(choice for choice, n in n_distinct.items() if n == n_models)]
+    if "model" in present:
+        n_models = len(table[present].drop_duplicates())
+        # the fewest columns that tell all models apart
+        for names in (["model"], ["model", "weights"], ["model", "signature"], present):
+            if {*names} <= {*present} and len(table[names].drop_duplicates()) == n_models:
+                break
     table["model"] = joined_texts(table[names]).str.strip() if names else ""
     has_several_rows = "item" in table and table.duplicated(["model", "item"]).any()
     if {"good", "contrast"} <= {*table} and not has_several_rows:
@@ -178,26 +221,32 @@ def with_model_and_item(table: DataFrame) -> DataFrame:
 
 
 def with_response(table: DataFrame, response: str) -> tuple[DataFrame, list[str]]:
-    """Returns the table with the response, and how many of its values are missing or infinite."""
-    values = _response(table, response)
+    """Returns the table with the response as a column of numbers, NaN for an infinite value.
+
+    Also returns notes that say how many values are missing or infinite.
+    """
+    values = _response_values(table, response)
     notes = []
-    n = int(values.isna().sum())
-    if n and response in table and "state" not in table:  # states of a run are counted
-        notes.append(f"{response} is missing in {n:,} of {len(table):,} rows")
+    n_missing = int(values.isna().sum())
+    if n_missing and response in table and "state" not in table:  # states of a run are counted
+        notes.append(f"{response} is missing in {n_missing:,} of {len(table):,} rows")
     is_infinite = np.isinf(values)  # of words of probability 0
-    table = table.assign(**{response: values.mask(is_infinite)})
-    n = int(is_infinite.sum())
-    rows = f"{n:,} rows, which count as missing values"
-    if n == 1:
-        rows = "1 row, which counts as a missing value"
-    return table, [*notes, *([f"{response} is infinite in {rows}"] if n else [])]
+    n_infinite = int(is_infinite.sum())
+    if n_infinite == 1:
+        notes.append(f"{response} is infinite in 1 row, which counts as a missing value")
+    elif n_infinite:
+        rows = f"{n_infinite:,} rows, which count as missing values"
+        notes.append(f"{response} is infinite in {rows}")
+    return table.assign(**{response: values.mask(is_infinite)}), notes
 
 
-def with_a_value(table: DataFrame, response: str) -> tuple[DataFrame, str]:
-    """Returns the rows of the models that have a value of the response, and which have none.
+def select_models_with_values(table: DataFrame, response: str) -> tuple[DataFrame, str]:
+    """Returns the rows of the models that have any value of the response.
+
+    Also returns a note that names the other models; "" if there are none.
 
     Raises:
-        BadInput: no model has one.
+        BadInput: no model has a value.
     """
     has_value = table[response].notna().groupby(table["model"], sort=False).any()
     if not has_value.any():
@@ -208,8 +257,12 @@ def with_a_value(table: DataFrame, response: str) -> tuple[DataFrame, str]:
     return table[table["model"].map(has_value)], f"left out: {names}: {response} is missing"
 
 
-def _response(table: DataFrame, response: str) -> Series:
-    """The response of each row, NaN where it is not known; see `lmdiag.analyse`."""
+def _response_values(table: DataFrame, response: str) -> Series:
+    """Returns the response of each row as numbers, NaN where it is not known.
+
+    It is a column; or "probability" or "log_odds", computed from surprisals; or "correct": 1 or 0
+    by the measures of a run, else by comparing rows of a contrast, else by expected words.
+    """
     columns = {*table}
     if response in columns:
         return to_numeric(table[response]).astype(float)
@@ -217,30 +270,40 @@ def _response(table: DataFrame, response: str) -> Series:
         probability = 2.0 ** -table["surprisal"].astype(float)
         return probability if response == "probability" else logit(probability)
     if response != "correct":
-        if re.fullmatch(r"\w+\(.+\)", response):
-            rule = "compute a function of a column as a column of its own first"
-            raise BadInput(f"no column {response!r}: {rule}")
-        has_texts = any(values_of(table[name]).kind() == "text" for name in table)
-        remedy = "; `lmdiag run FILE` gives surprisals of texts" if has_texts else ""
-        raise BadInput(f"no column {response!r}: {_response_choices(table)}{remedy}")
-    for name in ("sensitivity", "accuracy@1"):
-        if name in columns:
-            return to_numeric(table[name]).astype(float)
+        raise BadInput(f"no column {response!r}: {_remedy_for_unknown_response(table, response)}")
+    for measure in ("sensitivity", "accuracy@1"):
+        if measure in columns:
+            return to_numeric(table[measure]).astype(float)
     # a table that was made elsewhere has no measures
     if {"good", "contrast", "surprisal"} <= columns:
-        return _sensitivity(table)
+        return _sensitivity_of_good_rows(table)
     if not {"expected", "top_word"} <= columns:
         raise BadInput("correct needs the columns good and contrast, or expected and top_word")
     pairs = table[["top_word", "expected"]].dropna().map(str.lower)
-    hits = [word in expected.split("|") for word, expected in pairs.to_numpy()]
-    return Series(hits, pairs.index, dtype=float).reindex(table.index)
+    is_expected = [top_word in expected.split("|") for top_word, expected in pairs.to_numpy()]
+    return Series(is_expected, pairs.index, dtype=float).reindex(table.index)
 
 
-def _sensitivity(table: DataFrame) -> Series:
-    """The sensitivity of each contrast of a table in its good row."""
+def _remedy_for_unknown_response(table: DataFrame, response: str) -> str:
+    """Returns what to do if the response is no column of a table."""
+    if re.fullmatch(r"\w+\(.+\)", response):  # as log(rt)
+        return "compute a function of a column as a column of its own first"
+    has_texts = any(values_of(table[name]).kind() == "text" for name in table)
+    remedy = "; `lmdiag run FILE` gives surprisals of texts" if has_texts else ""
+    return f"{_response_choices(table)}{remedy}"
+
+
+def _sensitivity_of_good_rows(table: DataFrame) -> Series:
+    """Returns, in the good row of each contrast, whether it has the lowest surprisal (1 or 0).
+
+    NaN in bad rows and where it is undefined.
+
+    Args:
+        table: with the columns model, good, contrast and surprisal, and texts where there are any.
+    """
     ids = [*map(str, table.index)]
-    texts = [name for name in TEXT_COLUMNS if name in table]
-    is_asked = "sentence" in texts or {"context", "target"} <= {*texts}
+    text_columns = [name for name in TEXT_COLUMNS if name in table]
+    are_texts_known = "sentence" in text_columns or {"context", "target"} <= {*text_columns}
     rows = DataFrame({
         "id": ids,
         "good": level_texts(table["good"]).isin(["true", "1"]),
@@ -248,21 +311,22 @@ def _sensitivity(table: DataFrame) -> Series:
         "sentence": ids,  # rows of which no text is known are never the same
         "right_context": "",
     })  # fmt: skip
-    rows = rows.assign(**{name: table[name].astype(str) for name in texts if is_asked})
+    if are_texts_known:
+        rows = rows.assign(**{name: table[name].astype(str) for name in text_columns})
     log_prob = -table["surprisal"].astype(float).to_numpy() * math.log(2)
     trials = Trials(rows.to_dict("list"), {"log_prob": log_prob.tolist()}, {})
     try:
         scores = trials.contrasts.share_with_good_highest("sensitivity", trials.log_prob)
     except ValueError as error:
         raise BadInput(f"correct: {error}") from None
-    values = dict(zip(scores.items, scores.values, strict=True))
-    return rows["contrast"].map(values).astype(float).where(rows["good"])
+    value_of_contrast = dict(zip(scores.items, scores.values, strict=True))
+    return rows["contrast"].map(value_of_contrast).astype(float).where(rows["good"])
 
 
-def summed_over_words(
+def sum_over_words(
     table: DataFrame, response: str, keys: Sequence[str], formula_columns: Sequence[str]
 ) -> tuple[DataFrame, str]:
-    """Returns a row per item, cell and reader where there is one per word, and what was done.
+    """Returns a row per item, cell and reader where there is one per word, and a note on it.
 
     Surprisals are summed over words; rows of one position, word and reader are averaged before. Of
     every other response, and of tables without words, the rows stay: their mean is taken later.
@@ -270,90 +334,108 @@ def summed_over_words(
     Args:
         table: with the columns `item` and `model`, the rows of one region or of whole sentences.
         response: column of numbers.
-        keys: columns of the cells.
-        formula_columns: which must not differ within a sum.
+        keys: columns that tell the cells of an item apart.
+        formula_columns: columns of a formula, which must have one value within a sum.
     """
-    groups = [name for name in dict.fromkeys(["model", "item", *keys]) if name in table]
-    n_cells = table.groupby(groups, dropna=False).ngroups
+    cell_columns = [name for name in dict.fromkeys(["model", "item", *keys]) if name in table]
     n_rows = len(table)
+    rows_of_cell = table.groupby(cell_columns, dropna=False)
+    n_cells = rows_of_cell.ngroups
     if n_rows == n_cells:
         return table, ""
-    places = [name for name in named_columns("position", table) if _are_numbers(table[name])]
+    positions = [name for name in named_columns("position", table) if _has_numbers(table[name])]
     words = [name for name in named_columns("word", table) if folded(name) != "target"]
-    readers = [name for name in named_columns("reader", table) if name not in groups]
-    groups += readers
-    reader_rows = table.groupby(groups, dropna=False)
-    cell_rows = table.groupby([x for x in groups if x not in readers], dropna=False)
-    is_words = bool(places) or any(reader_rows[name].nunique().gt(1).any() for name in words)
-    if response != "surprisal" or not is_words:
-        what = f"{response}: mean over the rows of an item and cell, {n_rows:,} rows of "
-        differing = _differing_note(cell_rows, reader_rows, [*groups, response])
-        return (
-            table,
-            f"{what}{n_cells:,} cells{differing}{_repeated_note(table, response, readers)}",
-        )
+    readers = [name for name in named_columns("reader", table) if name not in cell_columns]
+    sum_columns = [*cell_columns, *readers]
+    rows_of_sum = table.groupby(sum_columns, dropna=False)
+    are_rows_words = bool(positions) or any(
+        rows_of_sum[name].nunique().gt(1).any() for name in words
+    )
+    if response != "surprisal" or not are_rows_words:
+        note = f"{response}: mean over the rows of an item and cell, {n_rows:,} rows of "
+        note += f"{n_cells:,} cells"
+        note += _differing_note(rows_of_cell, rows_of_sum, [*sum_columns, response])
+        return table, note + _repeated_note(table, response, readers)
     for name in formula_columns:
-        if name not in (response, *groups) and reader_rows[name].nunique(dropna=False).gt(1).any():
+        is_within_sum = name not in (response, *sum_columns)
+        if is_within_sum and rows_of_sum[name].nunique(dropna=False).gt(1).any():
             raise BadInput(
                 f"{name} differs between words whose surprisals are summed: leave it out of the "
                 "formula, or make a table with a row per region"
             )
     average_note = ""
-    if places:
-        at_place = table.groupby([*groups, *places, *words], dropna=False, sort=False)
-        n_averaged = int(at_place.size()[at_place[response].nunique() > 1].sum())
-        table = at_place.first().assign(**{response: at_place[response].mean()}).reset_index()
+    if positions:
+        rows_of_word = table.groupby([*sum_columns, *positions, *words], dropna=False, sort=False)
+        has_several_values = rows_of_word[response].nunique() > 1
+        n_averaged = int(rows_of_word.size()[has_several_values].sum())
+        means = rows_of_word[response].mean()
+        table = rows_of_word.first().assign(**{response: means}).reset_index()
         if n_averaged:
             average_note = (
                 f"; {n_averaged:,} rows of one word with several values are averaged before"
             )
-    summed = table.groupby(groups, dropna=False, sort=False)
-    values = summed[response].agg(lambda words: words.sum(skipna=False))
-    sums = summed.first().assign(**{response: values}).reset_index()
-    what = f"{response}: sum over the words of an item and cell"
-    return sums, f"{what}, {n_rows:,} rows make {len(sums):,} sums{average_note}"
+    words_of_sum = table.groupby(sum_columns, dropna=False, sort=False)
+    # a sum of which a word has no surprisal is missing
+    values = words_of_sum[response].agg(lambda surprisals: surprisals.sum(skipna=False))
+    sums = words_of_sum.first().assign(**{response: values}).reset_index()
+    note = f"{response}: sum over the words of an item and cell"
+    return sums, f"{note}, {n_rows:,} rows make {len(sums):,} sums{average_note}"
 
 
 def _repeated_note(table: DataFrame, response: str, readers: Sequence[str]) -> str:
-    """How many rows of readers differ from an earlier one in responses alone; "" for none."""
-    others = [name for name in table if name != response and not is_outcome(str(name))]
-    n = int(table[others].astype(str).duplicated().sum()) if readers else 0
+    """Returns a note how many rows differ from an earlier one of their reader in responses alone.
+
+    "" if there are none, or `readers`, the columns of readers, are empty.
+    """
+    if not readers:
+        return ""
+    columns = [name for name in table if name != response and not is_outcome(str(name))]
+    n = int(table[columns].astype(str).duplicated().sum())
     return f"; {n:,} rows repeat an earlier one of their reader, but for {response}" if n else ""
 
 
-def _are_numbers(column: Series) -> bool:
-    """Whether a column has any number."""
+def _has_numbers(column: Series) -> bool:
+    """Whether any value of a column is a number, or a text that is one."""
     return bool(to_numeric(column, errors="coerce").notna().any())
 
 
 def _differing_note(
-    cell_rows: DataFrameGroupBy, reader_rows: DataFrameGroupBy, groups: Sequence[str]
+    rows_of_cell: DataFrameGroupBy, rows_of_reader: DataFrameGroupBy, known: Sequence[str]
 ) -> str:
-    """The columns in which rows of one cell differ, and how to choose rows.
+    """Returns a note that names the columns in which rows of one cell differ; "" for none.
 
-    Of those with more than a few levels, only rows of one reader count: others have a trial each.
+    Args:
+        rows_of_cell: a table grouped by item and cell.
+        rows_of_reader: the same by item, cell and reader. Columns with more than `MOST_LABELS`
+            levels must differ within these: between readers, the number of a trial differs anyway.
+        known: columns that are not named.
     """
-    table = cell_rows.obj
-    names = []
-    passed_over = {"id", *TEXT_COLUMNS, *groups}
-    for name in data_of(table):
-        n = table[name].nunique() if name in table and name not in passed_over else 0
-        rows = cell_rows if n <= MOST_LABELS else reader_rows
-        if 2 <= n <= _FEW_LEVELS:
-            n_levels = rows[name].nunique()[rows.size() > 1]
-            if len(n_levels) and (n_levels > 1).mean() > _IN_MOST:
-                names.append(str(name))
-    if not names:
+    table = rows_of_cell.obj
+    differing = []
+    for name in data_columns(table):
+        if name not in table or name in {"id", *TEXT_COLUMNS, *known}:
+            continue
+        n_levels = table[name].nunique()
+        if not 2 <= n_levels <= _FEW_LEVELS:
+            continue
+        groups = rows_of_cell if n_levels <= MOST_LABELS else rows_of_reader
+        n_levels_of_groups = groups[name].nunique()[groups.size() > 1]
+        if len(n_levels_of_groups) and (n_levels_of_groups > 1).mean() > _IN_MOST:
+            differing.append(str(name))
+    if not differing:
         return ""
-    remedy = f"--filter {quote(names[0])}=VALUE chooses some"
-    return f"; the rows of a cell differ in {', '.join(names)}: {remedy}"
+    remedy = f"--filter {quote(differing[0])}=VALUE chooses some"
+    return f"; the rows of a cell differ in {', '.join(differing)}: {remedy}"
 
 
 def check_one_measure(table: DataFrame) -> None:
-    """Refuses a table with several measures in one column, of which none was chosen."""
-    for name in data_of(table):
+    """Refuses a table with a row per measure, where a column still names several measures.
+
+    For example, a column `measure` with the levels "first fixation" and "gaze duration".
+    """
+    for name in data_columns(table):
         if name in table and 2 <= table[name].nunique() <= _FEW_LEVELS:
             levels = [*level_texts(table[name]).dropna().unique()]
             if names_measures(levels):
-                has = f"{name} has the names of {len(levels)} measures ({', '.join(levels)})"
-                raise BadInput(f"{has}: choose one by --filter {name}={levels[0]}")
+                problem = f"{name} has the names of {len(levels)} measures ({', '.join(levels)})"
+                raise BadInput(f"{problem}: choose one by --filter {name}={levels[0]}")

@@ -208,8 +208,10 @@ def to_predictions(
         )  # fmt: skip
     answers_of_rows = [answers[key] for key in row_keys(setting, kind=kind, cased=cased)]
     no_values: list[Any] = [None] * len(answers_of_rows)
+    entropies: list[list[float | None] | None] = []
     if setting.stimuli.diagnostic.asks == "sentence":
-        entropies = [[*answer.entropies] for answer in answers_of_rows] if setting.entropy else []
+        if setting.entropy:  # one value before each word
+            entropies = [[*answer.entropies] for answer in answers_of_rows]
         return Predictions(
             id=list(columns["id"]),
             log_prob=[answer.log_prob for answer in answers_of_rows],
@@ -224,7 +226,8 @@ def to_predictions(
         answer.words[target]
         for answer, target in zip(answers_of_rows, columns["target"], strict=True)
     ]
-    entropies = [[answer.entropy] for answer in answers_of_rows] if setting.entropy else []
+    if setting.entropy:  # one value at the blank
+        entropies = [[answer.entropy] for answer in answers_of_rows]
     return Predictions(
         id=list(columns["id"]),
         log_prob=[score.log_prob for score in scores],
