@@ -35,6 +35,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    """Returns a function of the Python API, which is imported when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module 'lmdiag' has no attribute {name!r}")
     from lmdiag import api
@@ -43,7 +44,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _display() -> Display:
-    """Returns what shows results, when the first one is shown."""
+    """Returns the module that shows results; it is imported when the first one is shown."""
     from lmdiag.report import display
 
     return display
@@ -53,4 +54,5 @@ register_display(_display)
 
 
 def __dir__() -> list[str]:
+    """Returns the names of the Python API, for completion, before they are imported."""
     return __all__

@@ -14,9 +14,9 @@ from lmdiag.types import BadInput
 
 
 def log_frequencies(texts: Iterable[str], language: str) -> NDArray[np.float64]:
-    """Returns log2 of the proportion of each word in `wordfreq`; NaN for unknown words.
+    """Returns log2 of the proportion of each word in `wordfreq`, (n,); NaN for unknown words.
 
-    `BadInput` if it is not installed, or has no such language.
+    `BadInput` if the package is not installed, or does not have the language, e.g. "en".
 
     Source: Speer (2022), rspeer/wordfreq, version 3.
     """
@@ -24,15 +24,19 @@ def log_frequencies(texts: Iterable[str], language: str) -> NDArray[np.float64]:
     with wordfreq_errors(language, instead):
         from wordfreq import word_frequency
 
-        known = {text: word_frequency(text, language) for text in dict.fromkeys(texts)}
-    return np.array([math.log2(known[text]) if known[text] else math.nan for text in texts])
+        share_of = {text: word_frequency(text, language) for text in dict.fromkeys(texts)}
+    # wordfreq gives 0 for a word that it does not know
+    log_shares = {text: math.log2(share) if share else math.nan for text, share in share_of.items()}
+    return np.array([log_shares[text] for text in texts])
 
 
 @contextmanager
 def wordfreq_errors(language: str, instead: str = "") -> Iterator[None]:
-    """Raises `BadInput` where wordfreq is not installed, or cannot read a language.
+    """Turns errors of a block that calls wordfreq into `BadInput` with a remedy.
 
-    `instead` is what else may be done without it.
+    Args:
+        language: that the block asks for.
+        instead: end of the message if wordfreq is not installed: what can be done without it.
     """
     try:
         yield

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
 from pathlib import Path
@@ -38,6 +38,7 @@ class Batching(Options):
     quiet: bool = True
 
     def __post_init__(self) -> None:
+        """Refuses a batch size below 1."""
         check_whole(1, batch_size=self.batch_size)
 
 
@@ -52,13 +53,15 @@ class Asking(Batching):
     output: Path | None = None
 
     def __post_init__(self) -> None:
+        """Turns a text into a path, and refuses one that is not a file name."""
         super().__post_init__()
-        if self.output is not None:
-            if "\0" in str(self.output):
-                raise BadInput(
-                    f"output: {str(self.output)!r} is not a file name: it has a NUL character"
-                )
-            object.__setattr__(self, "output", Path(self.output))
+        if self.output is None:
+            return
+        if "\0" in str(self.output):
+            raise BadInput(
+                f"output: {str(self.output)!r} is not a file name: it has a NUL character"
+            )
+        object.__setattr__(self, "output", Path(self.output))  # the record is frozen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +106,7 @@ class RowOptions(Seeded):
     allow_duplicates: bool = False
 
     def __post_init__(self) -> None:
+        """Refuses a limit below 1."""
         check_whole(1, limit=self.limit)
 
 
@@ -124,6 +128,7 @@ class DataOptions(RowOptions):
     verbs: str | None = None
 
     def __post_init__(self) -> None:
+        """Refuses a limit or a number of shuffles below 1."""
         super().__post_init__()
         check_whole(1, shuffles=self.shuffles)
 
@@ -200,24 +205,34 @@ class LayerKeywords(TypedDict, total=False):
 
 
 def check_whole(least: int, **values: object) -> None:
-    """Refuses what is not None and not a whole number from `least` up."""
+    """Refuses a value that is not a whole number from `least` up; None is allowed.
+
+    The values are given by the names that messages call them.
+    """
     for name, value in values.items():
+        if value is None:
+            continue
         is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if value is not None and not (is_whole and cast("int", value) >= least):
+        if not is_whole or cast("int", value) < least:
             raise BadInput(f"{name} must be a whole number from {least} up, not {value!r:.60}")
 
 
 def check_names(function: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
-    """Refuses keywords that a function does not have; names a similar one."""
+    """Refuses keywords that a function does not have; the message names a similar one."""
     names = inspect.signature(function).parameters
     for name in keywords:
         if name not in names:
-            choice = ", ".join(names)
-            raise BadInput(f"unknown option {name!r}{suggest(name, names)}: choose from {choice}")
+            choices = ", ".join(names)
+            raise BadInput(f"unknown option {name!r}{suggest(name, names)}: choose from {choices}")
 
 
 def taken(record: type[_Record], keywords: dict[str, Any]) -> _Record:
-    """Removes the fields of a record from keywords and returns the record that they fill."""
+    """Removes the fields of a record from `keywords` and returns the record that they fill.
+
+    >>> keywords = {"seed": 1, "name": "mine"}
+    >>> taken(Seeded, keywords), keywords
+    (Seeded(seed=1), {'name': 'mine'})
+    """
     names = keywords.keys() & record.__dataclass_fields__.keys()
     return record.of({name: keywords.pop(name) for name in names})
 
@@ -242,45 +257,73 @@ def with_fields(*records: type, keywords: type | None = None) -> Callable[[Funct
     ['table', 'by', 'conditions', 'item', 'region', 'levels', 'coding']
     """
 
+    wider_types = get_type_hints(keywords) if keywords else {}
+
     def decorate(function: Function) -> Function:
+        """Adds the fields to the signature and the docstring of a function."""
         signature = inspect.signature(function)
-        declared = [x for x in signature.parameters.values() if x.kind is not x.VAR_KEYWORD]
-        parameters = {x.name: x for x in declared}
-        texts = []
-        wider_types = get_type_hints(keywords) if keywords else {}
+        parameters = {
+            parameter.name: parameter
+            for parameter in signature.parameters.values()
+            if parameter.kind is not parameter.VAR_KEYWORD
+        }
+        entries = []
         for record in records:
-            types = {**field_types(record), **wider_types}
-            texts += [text for name, text in field_texts(record).items() if name not in parameters]
-            for field in fields(record):
-                default = field.default
-                parameters.setdefault(
-                    field.name,
-                    inspect.Parameter(
-                        field.name,
-                        inspect.Parameter.KEYWORD_ONLY,
-                        default=str(default) if isinstance(default, Path) else default,
-                        annotation=types[field.name],
-                    ),
-                )
+            for name, entry in field_texts(record).items():
+                if name not in parameters:
+                    entries.append(entry)
+            for parameter in _field_parameters(record, wider_types):
+                parameters.setdefault(parameter.name, parameter)
         full_signature = signature.replace(parameters=[*parameters.values()])
         function.__signature__ = full_signature  # type: ignore[attr-defined]
-        if function.__doc__ and texts:
-            head, args, after_args = inspect.cleandoc(function.__doc__).partition("\nArgs:\n")
-            end = re.search(r"\n\n|\Z", after_args).start()  # type: ignore[union-attr]
-            field_lines = "".join(f"\n    {text}" for text in texts)
-            function.__doc__ = f"{head}{args}{after_args[:end]}{field_lines}{after_args[end:]}"
+        if function.__doc__ and entries:
+            function.__doc__ = _with_arguments(function.__doc__, entries)
         return function
 
     return decorate
 
 
+def _field_parameters(record: type, wider_types: Mapping[str, Any]) -> list[inspect.Parameter]:
+    """Returns each field of a record as a keyword parameter, with its default and type.
+
+    `wider_types` (field -> type) take the place of the types of the record.
+    """
+    types = {**field_types(record), **wider_types}
+    parameters = []
+    for field in fields(record):
+        default = str(field.default) if isinstance(field.default, Path) else field.default
+        parameters.append(
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=default,
+                annotation=types[field.name],
+            )
+        )
+    return parameters
+
+
+def _with_arguments(docstring: str, entries: Iterable[str]) -> str:
+    """Returns a docstring with further entries, e.g. "seed: of shuffles.", at the end of `Args`."""
+    description, heading, after_heading = inspect.cleandoc(docstring).partition("\nArgs:\n")
+    arguments, empty_line, sections = after_heading.partition("\n\n")
+    further_lines = "".join(f"\n    {entry}" for entry in entries)
+    return f"{description}{heading}{arguments}{further_lines}{empty_line}{sections}"
+
+
 def field_texts(record: type) -> dict[str, str]:
-    """Returns the entries of fields in the `Attributes` of a record and of those it extends."""
+    """Returns field -> its entry in the `Attributes` of a record, or of one that it extends.
+
+    >>> field_texts(Running)["overwrite"]
+    'overwrite: discard an earlier run of the same model and protocol.'
+    """
     texts = {}
-    for part in reversed(record.__mro__):
-        _, _, listed = inspect.cleandoc(vars(part).get("__doc__") or "").partition("Attributes:\n")
-        entries = listed.partition("\n\n")[0]
-        for entry in re.split(r"\n(?=    \w)", f"\n{entries}"):
-            if name := re.match(r"\s*(\w+):", entry):
+    for part in reversed(record.__mro__):  # the record itself, whose entries count, comes last
+        docstring = inspect.cleandoc(vars(part).get("__doc__") or "")
+        _, _, attributes = docstring.partition("Attributes:\n")
+        entries, _, _ = attributes.partition("\n\n")
+        for entry in re.split(r"\n(?=    \w)", f"\n{entries}"):  # further lines are indented more
+            name = re.match(r"\s*(\w+):", entry)
+            if name:
                 texts[name[1]] = f"{entry.strip().removesuffix('.')}."
     return texts

@@ -31,16 +31,18 @@ class Display(Protocol):
 
 
 _loaders: list[Callable[[], Display]] = []
+"""The one function that `register_display` was given; empty before."""
 
 
 def register_display(load: Callable[[], Display]) -> None:
-    """Sets what shows results; `load` is called when the first result is shown."""
+    """Sets the function that returns what shows results; it is called when one is shown."""
     _loaders[:] = [load]
 
 
 def _display() -> Display:
-    """What shows results: it is imported here, once a result is shown, and not with lmdiag."""
-    return _loaders[0]()
+    """Returns what shows results: it is imported here, once a result is shown."""
+    [load] = _loaders
+    return load()
 
 
 class Presentable:
@@ -68,7 +70,9 @@ class Presentable:
         return _display().charts_of(self)
 
     def __str__(self) -> str:
+        """Returns the tables as text, for `print`."""
         return _display().text_of(self)
 
     def _repr_html_(self) -> str:
+        """Returns the tables as HTML, which a notebook displays."""
         return _display().html_of(self)

@@ -35,12 +35,18 @@ class Apostrophes(NamedTuple):
 
 
 def _ending_in(words: str) -> Callable[[str], object]:
-    """Searches for one of some words and an apostrophe at the end of a text."""
+    """Returns a search for one of some words, and an apostrophe, at the end of a text.
+
+    `words` is a regular expression, e.g. "[a-z]" for `l'`.
+    """
     return re.compile(rf"(?:\A|[\s(«“\"-])(?:{words})['’]\Z", re.IGNORECASE).search
 
 
 def _beginning_with(parts: str) -> Callable[[str], object]:
-    """Matches one of some parts of words at the beginning of a text."""
+    """Returns a match of one of some parts of words at the beginning of a text.
+
+    `parts` is a regular expression, e.g. "['’](?:s|re)" for `'s` and `'re`.
+    """
     return re.compile(rf"(?:{parts})\b", re.IGNORECASE).match
 
 
@@ -83,10 +89,10 @@ _MOST_MARKS = 8
 def has_space(left: str, right: str, language: str = "") -> bool:
     """Returns whether a space stands between two parts of a sentence that are typed without it.
 
-    None stands at the edge of a text or where a part has white space at its edge; after an opening
-    bracket or quotation mark, a hyphen, a dash and a slash; before other punctuation; between
-    characters of scripts without spaces; and after the full-width punctuation of these. The
-    language, of `LANGUAGES`, decides about apostrophes.
+    There is none at the edge of a text or where a part has white space at its edge; after an
+    opening bracket or quotation mark, a hyphen, a dash and a slash; before other punctuation;
+    between characters of scripts without spaces; and after the full-width punctuation of these.
+    The language, a key of `LANGUAGES`, decides about apostrophes.
 
     >>> has_space("He said", "yes"), has_space("He said “", "yes"), has_space("yes", ", he said")
     (True, False, False)
@@ -97,11 +103,13 @@ def has_space(left: str, right: str, language: str = "") -> bool:
     left = left[-LONGEST_LOOK:]
     if not left or not right or left[-1].isspace() or right[0].isspace():
         return False
-    if _opens(left, apostrophes) or _closes(left, right, apostrophes):
+    if _joins_next(left, apostrophes) or _joins_previous(left, right, apostrophes):
         return False
-    if _IS_UNSPACED(left[-1]) and unicodedata.category(left[-1])[0] == "P":
+    is_punctuation = unicodedata.category(left[-1])[0] == "P"
+    if is_punctuation and _IS_UNSPACED(left[-1]):  # full-width: 。
         return False
-    return not (_ENDS_UNSPACED_OR_SHARED(left) and _BEGINS_UNSPACED(right))
+    is_between_unspaced = _ENDS_UNSPACED_OR_SHARED(left) and _BEGINS_UNSPACED(right)
+    return not is_between_unspaced
 
 
 def is_without_space(left: str, right: str) -> bool:
@@ -123,13 +131,17 @@ def ends_unspaced(text: str) -> bool:
     return bool(_ENDS_UNSPACED(text[-LONGEST_LOOK:]))
 
 
-def _opens(left: str, apostrophes: Apostrophes) -> bool:
-    """Whether the last character belongs to what follows it: it opens something, or is a dash."""
+def _joins_next(left: str, apostrophes: Apostrophes) -> bool:
+    """Whether no space stands after a text because of its last character.
+
+    So it is after what opens a bracket or quotation, a hyphen, a dash, a slash, and `l'`.
+    """
     mark = left[-1]
     if mark in "'’" and apostrophes.elided(left) and not _has_open_quotation(left[:-1]):
         return True
     if mark in _QUOTES:
         return _opens_quotation(left[:-1], mark, apostrophes)
+    # Unicode's categories of opening brackets, opening quotation marks, and dashes
     return mark in _SLASHES + _OPENING or unicodedata.category(mark) in ("Ps", "Pi", "Pd")
 
 
@@ -139,10 +151,13 @@ def _opens_quotation(before: str, mark: str, apostrophes: Apostrophes) -> bool:
     A straight mark does after white space and after what belongs to the text that follows. Marks
     that open in one language close in another one: „Ja“, »ja«, ”ja”; French has spaces in « oui ».
     """
-    is_free = not before or before[-1].isspace() or _opens(before[-_MOST_MARKS:], apostrophes)
+    is_at_start = not before or before[-1].isspace()
+    # before a mark may stand others, as in "'Yes"
+    can_open = is_at_start or _joins_next(before[-_MOST_MARKS:], apostrophes)
     if mark in "»›":
-        return is_free and not _is_inside(before, mark)
-    return is_free or (unicodedata.category(mark) == "Pi" and not _is_inside(before, mark))
+        return can_open and not _is_inside_quotation(before, mark)
+    is_opening_mark = unicodedata.category(mark) == "Pi"
+    return can_open or (is_opening_mark and not _is_inside_quotation(before, mark))
 
 
 def _has_open_quotation(text: str) -> bool:
@@ -150,27 +165,33 @@ def _has_open_quotation(text: str) -> bool:
     return bool(re.search(r"(?:\A|[\s(])['‘]", text))
 
 
-def _is_inside(text: str, mark: str) -> bool:
-    """Whether a quotation that the mark closes is open at the end of a text."""
+def _is_inside_quotation(text: str, mark: str) -> bool:
+    """Whether a quotation that `mark` would close, as “ closes „, is open at the end of a text."""
     return mark in _OPENER and text.count(_OPENER[mark]) > text.count(mark)
 
 
-def _closes(left: str, right: str, apostrophes: Apostrophes) -> bool:
-    """Whether the first character belongs to what precedes it, as a comma does."""
+def _joins_previous(left: str, right: str, apostrophes: Apostrophes) -> bool:
+    """Whether no space stands between two texts because of how the right one begins.
+
+    So it is before a comma, what closes a quotation, and parts of words as `n't` and `'s`.
+    """
     mark = right[0]
-    if right[:1].isalpha():
+    if mark.isalpha():
         return left[-1].isalpha() and bool(apostrophes.clitic(right))
-    kind = unicodedata.category(mark)
-    if kind[0] != "P" or kind == "Ps" or mark in _WRITTEN_APART:
+    category = unicodedata.category(mark)
+    is_punctuation = category[0] == "P"
+    is_opening_bracket = category == "Ps"
+    if not is_punctuation or is_opening_bracket or mark in _WRITTEN_APART:
         return False
     is_before_word = right[1:2].isalnum()
-    if mark in "“‘«‹‟‛":
-        return not is_before_word and _is_inside(left, mark)
+    if mark in "“‘«‹‟‛":  # which open a quotation, and close one in some languages
+        return not is_before_word and _is_inside_quotation(left, mark)
     if mark in "'’" and is_before_word and apostrophes.begins_words:
         return False
     if mark == "'":
         return not is_before_word or bool(apostrophes.clitic(right))
+    if mark == '"' and len(right) == 1:  # nothing follows: it closes a quotation that is open
+        return left.count(mark) % 2 == 1
     if mark in '"”»›':
-        is_alone = len(right) == 1
-        return left.count(mark) % 2 == 1 if mark == '"' and is_alone else not is_before_word
+        return not is_before_word
     return True

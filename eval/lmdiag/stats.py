@@ -66,7 +66,10 @@ def point(values: Values, statistic: str) -> float:
 
 
 def _points(samples: Values, statistic: str) -> Values:
-    """The value of each sample of the first axis, (samples,); see `point`."""
+    """Returns the value of each sample, (samples,); see `point`.
+
+    `samples` is (samples, n), or (samples, n, 2) for the correlations.
+    """
     if statistic == "median":
         return np.asarray(np.median(samples, axis=1))
     if statistic not in CORRELATIONS:
@@ -77,17 +80,21 @@ def _points(samples: Values, statistic: str) -> Values:
     x = centred[..., 0]
     y = centred[..., 1]
     norms = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
-    with np.errstate(invalid="ignore"):
-        r = np.clip((x * y).sum(axis=1) / norms, -1, 1)
+    with np.errstate(invalid="ignore"):  # 0 / 0 where a variable is constant
+        r = np.clip((x * y).sum(axis=1) / norms, -1, 1)  # rounding
     return np.where(norms > 0, r, np.nan)
 
 
 def _ranks(samples: Values) -> Values:
-    """The ranks from 1 along axis 1; equal values share the mean of theirs."""
+    """Returns the ranks within each sample, from 1; equal values share the mean of their ranks.
+
+    `samples` and the ranks are (samples, n, variables).
+    """
     from pandas import DataFrame
 
-    columns = np.moveaxis(samples, -1, 0)
-    return np.stack([DataFrame(column).rank(axis=1).to_numpy() for column in columns], axis=-1)
+    variables = np.moveaxis(samples, -1, 0)
+    ranks = [DataFrame(variable).rank(axis=1).to_numpy() for variable in variables]
+    return np.stack(ranks, axis=-1)
 
 
 def estimate(values: Values, statistic: str) -> Estimate:
@@ -96,28 +103,20 @@ def estimate(values: Values, statistic: str) -> Estimate:
     That of shares is `share_interval`; where all items have the same share, it is Wilson's. That of
     a mean of correlations is Student's t on Fisher's z of the mean, which is `share_interval` of
     (1 + r) / 2; where all items have the same one, it is NaN.
-    The interval of a median is between two order statistics, because the number of values below the
-    median of the population is binomial; it is NaN for fewer than six values, whose whole range
-    covers the median with less than 95%. That of a correlation r is z ± 1.96 SE for z = atanh r,
-    with SE = 1 / sqrt(n - 3) for Pearson and sqrt((1 + r²/2) / (n - 3)) for Spearman; it is NaN for
-    fewer than four.
 
-    Source: Conover (1999), Practical Nonparametric Statistics, section 3.2, for the median; Bonett
-        and Wright (2000), Psychometrika 65, for Spearman.
+    Args:
+        values: (n,), or (n, 2) for the correlations.
+        statistic: see `point`.
     """
     value = point(values, statistic)
     n = len(values)
     bounds = _UNDEFINED
-    # shares that never vary have no spread for t, but are not more certain than proportions
+    # `np.ptp`, largest less smallest, is 0 where all items have the same value: such shares have no
+    # spread for t, but are not more certain than proportions
     if statistic == "proportion" or (statistic == "share" and n and not np.ptp(values)):
         bounds = wilson(float(values.sum()), n)
-    elif statistic in CORRELATIONS and n > 3 and not math.isnan(value):
-        from scipy.special import ndtri
-
-        variance = 1 + value**2 / 2 if statistic == "spearman" else 1.0
-        margin = float(ndtri((1 + LEVEL) / 2)) * math.sqrt(variance / (n - 3))
-        centre = math.atanh(value) if abs(value) < 1 else math.copysign(math.inf, value)
-        bounds = math.tanh(centre - margin), math.tanh(centre + margin)
+    elif statistic in CORRELATIONS:
+        bounds = _correlation_interval(value, n, statistic)
     elif statistic == "share":
         bounds = share_interval(values)
     elif statistic == "mean":
@@ -125,20 +124,52 @@ def estimate(values: Values, statistic: str) -> Estimate:
     elif statistic == "mean_correlation" and n and np.ptp(values):
         low, high = share_interval((1 + values) / 2)
         bounds = 2 * low - 1, 2 * high - 1
-    elif statistic == "median" and n > 5:
-        from scipy.stats import binom
-
-        cut = int(binom.ppf((1 - LEVEL) / 2, n, 0.5))  # the cut-th values from both ends
-        low, high = np.sort(values)[[cut - 1, n - cut]]
-        bounds = float(low), float(high)
+    elif statistic == "median":
+        bounds = _median_interval(values)
     return Estimate(value, n, *bounds)
+
+
+def _correlation_interval(r: float, n: int, statistic: str) -> Interval:
+    """Returns the interval of a correlation r over n items: z ± 1.96 SE for z = atanh r.
+
+    SE is 1 / sqrt(n - 3) for Pearson and sqrt((1 + r²/2) / (n - 3)) for Spearman. NaN for fewer
+    than four items, and where r is NaN.
+
+    Source: Bonett and Wright (2000), Psychometrika 65, for Spearman.
+    """
+    if n < 4 or math.isnan(r):
+        return _UNDEFINED
+    from scipy.special import ndtri
+
+    variance = 1 + r**2 / 2 if statistic == "spearman" else 1.0
+    margin = float(ndtri((1 + LEVEL) / 2)) * math.sqrt(variance / (n - 3))
+    centre = math.atanh(r) if abs(r) < 1 else math.copysign(math.inf, r)
+    return math.tanh(centre - margin), math.tanh(centre + margin)
+
+
+def _median_interval(values: Values) -> Interval:
+    """Returns the interval of a median, which is between two of the values in their order.
+
+    The number of values below the median of the population is binomial. NaN for fewer than six
+    values, whose whole range covers the median with less than 95%.
+
+    Source: Conover (1999), Practical Nonparametric Statistics, section 3.2.
+    """
+    n = len(values)
+    if n < 6:
+        return _UNDEFINED
+    from scipy.stats import binom
+
+    rank = int(binom.ppf((1 - LEVEL) / 2, n, 0.5))  # of the bounds, from both ends
+    in_order = np.sort(values)
+    return float(in_order[rank - 1]), float(in_order[n - rank])
 
 
 @cache
 def wilson(successes: float, n: float, z: float = math.nan) -> Interval:
     """Returns Wilson's score interval of a proportion; NaN for n = 0.
 
-    With p the proportion and z the normal quantile, unless another one is given, the bounds are
+    With p = successes / n and z the normal quantile, unless another one is given, the bounds are
 
         (p + z²/2n) / (1 + z²/n) ± z √(p (1 - p) / n + z²/4n²) / (1 + z²/n)
 
@@ -187,10 +218,13 @@ def cell_interval(values: Values, mean: float) -> Interval:
         return _UNDEFINED
     from scipy.special import stdtrit
 
-    variance = float(values.var(ddof=1)) / n
+    squared_error = float(values.var(ddof=1)) / n
     mean = min(max(mean, 0.0), 1.0)  # rounding
-    n_effective = mean * (1 - mean) / variance if variance > 0 and 0 < mean < 1 else n
-    return wilson(mean * n_effective, n_effective, float(stdtrit(n - 1, (1 + LEVEL) / 2)))
+    n_effective: float = n
+    if squared_error > 0 and 0 < mean < 1:
+        n_effective = mean * (1 - mean) / squared_error
+    t = float(stdtrit(n - 1, (1 + LEVEL) / 2))
+    return wilson(mean * n_effective, n_effective, t)
 
 
 def share_interval(values: Values) -> Interval:
@@ -213,11 +247,12 @@ def share_interval(values: Values) -> Interval:
 
 
 def _t_margin(values: Values) -> float:
-    """Half the width of Student's t interval of the mean of two values or more."""
+    """Returns half the width of Student's t interval of the mean of two values or more."""
     from scipy.special import stdtrit
 
     n = len(values)
-    return float(stdtrit(n - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / math.sqrt(n))
+    t = stdtrit(n - 1, (1 + LEVEL) / 2)
+    return float(t * values.std(ddof=1) / math.sqrt(n))
 
 
 def _logistic(logit: float) -> float:
@@ -234,21 +269,25 @@ def _logistic(logit: float) -> float:
 def chance_p(value: float, n: int, chance: float) -> float:
     """Returns the two-sided p of the exact binomial test of a proportion of n items.
 
-    As `scipy.stats.binomtest`, whose import takes longer than to score a run. A fractional count,
-    such as a mean over shuffles, is rounded towards chance. Where the probability that guessing is
-    right differs between items, `chance` is its mean, and the test conservative (Hoeffding 1956).
+    As `scipy.stats.binomtest`, whose import takes longer than to score a run: p is the sum over the
+    counts that are at most as probable as the observed one. A fractional count, such as a mean over
+    shuffles, is rounded towards chance. Where the probability that guessing is right differs
+    between items, `chance` is its mean, and the test conservative (Hoeffding 1956).
     """
     from scipy.special import gammaln, xlog1py, xlogy
 
-    towards = math.floor if value > chance else math.ceil
-    is_whole = abs(value * n - round(value * n)) < 1e-6  # but for rounding
-    count = round(value * n) if is_whole else towards(value * n)
+    round_to_chance = math.floor if value > chance else math.ceil
+    nearest = round(value * n)
+    is_whole = abs(value * n - nearest) < 1e-6  # but for rounding
+    count = nearest if is_whole else round_to_chance(value * n)
     # the logarithms of binomial coefficients, since they overflow from n = 1,030 on
-    k = np.arange(n + 1)
-    ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    probabilities = np.exp(ways + xlogy(k, chance) + xlog1py(n - k, -chance))
-    as_rare = probabilities <= probabilities[count] * (1 + 1e-7)  # ties but for rounding
-    return min(1.0, float(probabilities[as_rare].sum()))
+    counts = np.arange(n + 1)
+    log_ways = gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1)
+    log_probabilities = log_ways + xlogy(counts, chance) + xlog1py(n - counts, -chance)
+    probabilities = np.exp(log_probabilities)
+    # equal but for rounding counts as equal
+    is_as_rare = probabilities <= probabilities[count] * (1 + 1e-7)
+    return min(1.0, float(probabilities[is_as_rare].sum()))
 
 
 # ---- two paired samples -------------------------------------------------------------------------
@@ -288,7 +327,8 @@ def mcnemar(first: Values, second: Values) -> PairedTest:
     lost = int((first < second).sum())
     z = _tango_score(0.0, won, lost, n)
     p = 2 * float(ndtr(-abs(z))) if won + lost else math.nan
-    return PairedTest(p, *(tango(won, lost, n) if n >= FEWEST else _UNDEFINED))
+    ci_low, ci_high = tango(won, lost, n) if n >= FEWEST else _UNDEFINED
+    return PairedTest(p, ci_low, ci_high)
 
 
 @cache
@@ -303,24 +343,25 @@ def tango(won: int, lost: int, n: int) -> Interval:
     z = float(ndtri((1 + LEVEL) / 2))
     observed = (won - lost) / n
 
-    def bound(sign: int) -> float:
-        def distance(difference: float) -> float:
-            return _tango_score(difference, won, lost, n) - sign * z
-
-        # the score falls from the observed difference on, to the end of the scale on this side
-        end = float(-sign)
+    def bound(score: float, end: float) -> float:
+        """Returns the difference between the observed one and `end` that has a score."""
         if observed == end:
             return end
-        return float(brentq(distance, observed, end, xtol=1e-12))
 
-    return bound(1), bound(-1)
+        def excess(difference: float) -> float:
+            return _tango_score(difference, won, lost, n) - score
+
+        return float(brentq(excess, observed, end, xtol=1e-12))
+
+    # the observed difference has the score 0, and a larger difference has a lower score
+    return bound(z, -1.0), bound(-z, 1.0)
 
 
 def _tango_score(difference: float, won: int, lost: int, n: int) -> float:
-    """Returns the score statistic of the hypothesis that two paired proportions differ so much.
+    """Returns the score statistic, a z, of the hypothesis of a difference of paired proportions.
 
     Args:
-        difference: of the proportions, as supposed.
+        difference: first less second, as supposed.
         won, lost: items that only the first, or only the second, has right.
         n: number of items.
     """
@@ -343,9 +384,9 @@ def sign_flip(
 
     p is the share of sign patterns whose sum is at least as far from 0 as the observed sum: of all
     2^n patterns for up to 16 items, else of random ones, with one added to both counts so that p is
-    never 0. The interval has all values that can be subtracted from the differences without that
-    the test rejects. p is NaN where all differences are 0, where there are none, and where one is
-    not finite; the interval also where all are equal.
+    never 0. The interval has all values m that the test does not reject: the test of the
+    differences less m has p of at least .05. p is NaN where all differences are 0, where there are
+    none, and where one is not finite; the interval also where all are equal.
 
     Args:
         differences: first minus second, (n,).
@@ -358,7 +399,7 @@ def sign_flip(
     n = len(differences)
     if not np.isfinite(differences).all() or not differences.any():
         return PairedTest(math.nan)
-    # a sum of ones with the signs of a pattern tells how many items it flips: see `flip_test`
+    # the sum of ones with the signs of a pattern tells how many items it flips: see `flip_test`
     with_ones = np.column_stack([differences, np.ones(n)])
     if n <= MOST_EXACT:
         return flip_test(_signed_sums(with_ones), differences, is_exact=True)
@@ -380,45 +421,64 @@ def flip_test(sums: Values, differences: Values, *, is_exact: bool = False) -> P
     """
     n = len(differences)
     total = differences.sum()
+    # the means over the items that each pattern flips, and over the other items
     with np.errstate(invalid="ignore", divide="ignore"):
         flipped = (total - sums[:, 0]) / (n - sums[:, 1])
         unflipped = (total + sums[:, 0]) / (n + sums[:, 1])
-    # A pattern that flips all items or none counts for every m.
-    low = np.where(np.isfinite(flipped + unflipped), np.minimum(flipped, unflipped), -math.inf)
-    high = np.where(np.isfinite(flipped + unflipped), np.maximum(flipped, unflipped), math.inf)
+    # a pattern that flips all items or none, and lacks one of the means, counts for every m
+    has_means = np.isfinite(flipped + unflipped)
+    low = np.where(has_means, np.minimum(flipped, unflipped), -math.inf)
+    high = np.where(has_means, np.maximum(flipped, unflipped), math.inf)
     rounding = 1e-9 * float(np.abs(differences).mean())
     # random patterns do not include the observed one, which counts so that p is never 0
     n_observed = 0 if is_exact else 1
+    n_patterns = len(sums) + n_observed
     n_far = (low <= rounding).sum() if total > 0 else (high >= -rounding).sum()
-    p = min(1.0, float((n_far + n_observed) / (len(sums) + n_observed)))
+    p = min(1.0, float((n_far + n_observed) / n_patterns))
     if abs(total) <= rounding * n:
         p = 1.0
     if n < FEWEST or not np.ptp(differences):
         return PairedTest(p)
-    # The smallest m of which p is at least .05, and the largest.
-    rank = math.ceil((1 - LEVEL) * (len(sums) + n_observed) - n_observed - 1e-9)
-    bounds = (np.partition(low, rank - 1)[rank - 1], -np.partition(-high, rank - 1)[rank - 1])
-    ci_low, ci_high = (0.0 if abs(bound) <= rounding else float(bound) for bound in bounds)
+    # the smallest m of which p is at least .05, and the largest; 1e-9 against rounding
+    rank = math.ceil((1 - LEVEL) * n_patterns - n_observed - 1e-9)
+    ci_low = float(np.partition(low, rank - 1)[rank - 1])
+    ci_high = -float(np.partition(-high, rank - 1)[rank - 1])
+    if abs(ci_low) <= rounding:
+        ci_low = 0.0
+    if abs(ci_high) <= rounding:
+        ci_high = 0.0
     return PairedTest(p, ci_low, ci_high)
 
 
 def random_flips(values: Values, rng: np.random.Generator, flips: int = 100_000) -> Values:
-    """Returns the sums of values, (n,) or (n, columns), with random signs: (flips[, columns]).
+    """Returns the sums of n items' values with random signs, one sum per column and flip.
 
     The signs are the same in each column: the sums of a difference of two columns are the
     difference of their sums.
+
+    Args:
+        values: (n,) or (n, columns); the sums are (flips,) or (flips, columns).
+        rng: where the signs come from.
+        flips: how many patterns of signs are drawn.
     """
     sums = np.zeros((flips, *values.shape[1:]))
-    drawn = np.empty_like(sums)
+    drawn_sums = np.empty_like(sums)  # used again by each step
     for start in range(0, len(values), 8):  # a random byte chooses the signs of eight items
-        patterns = _signed_sums(values[start : start + 8])
-        chosen = rng.integers(len(patterns), size=flips, dtype=np.uint8)
-        sums += patterns.take(chosen, axis=0, out=drawn, mode="clip")  # "raise" would copy `out`
+        sums_of_eight = _signed_sums(values[start : start + 8])
+        patterns = rng.integers(len(sums_of_eight), size=flips, dtype=np.uint8)
+        # the mode "raise" would copy `out`
+        sums += sums_of_eight.take(patterns, axis=0, out=drawn_sums, mode="clip")
     return sums
 
 
 def _signed_sums(values: Values) -> Values:
-    """The sums of n items' values with all patterns of signs, (2^n,) or (2^n, columns)."""
+    """Returns the sums of n items' values with all patterns of signs.
+
+    `values` is (n,) or (n, columns), and the result (2^n,) or (2^n, columns).
+
+    >>> _signed_sums(np.array([1.0, 2.0])).tolist()
+    [3.0, -1.0, 1.0, -3.0]
+    """
     sums = np.zeros((1, *values.shape[1:]))
     for value in values:
         sums = np.concatenate([sums + value, sums - value])
@@ -432,7 +492,7 @@ def swap_test(
     rng: np.random.Generator | None = None,
     swaps: int = 10_000,
 ) -> float:
-    """Returns the two-sided p of a permutation test of the difference of a median or correlation.
+    """Returns the two-sided p of a permutation test of a difference of medians or correlations.
 
     p is the share of ways to swap the two values of some items that leave a difference at least as
     large as the observed one: of all 2^n ways for up to 12 items, else of random ones, with one
@@ -465,16 +525,18 @@ def swap_test(
         size = min(at_once, n_ways - start)
         if is_exact:
             # bit i of a number says whether item i is swapped; n is at most 12, so start is 0
-            ways = (np.arange(size)[:, np.newaxis] >> np.arange(n) & 1).astype(bool)
+            is_swapped = (np.arange(size)[:, np.newaxis] >> np.arange(n) & 1).astype(bool)
         else:
-            ways = rng.random((size, n)) < 0.5
-        ways = ways[..., np.newaxis] if statistic in CORRELATIONS else ways
-        a = _points(np.where(ways, second, first), statistic)
-        parts.append(a - _points(np.where(ways, first, second), statistic))
+            is_swapped = rng.random((size, n)) < 0.5
+        if statistic in CORRELATIONS:  # both variables of an item are swapped
+            is_swapped = is_swapped[..., np.newaxis]
+        points_of_first = _points(np.where(is_swapped, second, first), statistic)
+        points_of_second = _points(np.where(is_swapped, first, second), statistic)
+        parts.append(points_of_first - points_of_second)
     differences = np.concatenate(parts)
     differences = np.abs(differences[~np.isnan(differences)])
     is_far = differences >= abs(observed) * (1 - 1e-9)  # equal but for rounding counts as equal
-    n_observed = 0 if is_exact else 1
+    n_observed = 0 if is_exact else 1  # random ways do not include the observed one
     return float((is_far.sum() + n_observed) / (len(differences) + n_observed))
 
 
@@ -483,6 +545,10 @@ def _with_first_variable_standardised(values: Values, statistic: str) -> Values:
 
     The two samples of a correlation may have it on different scales, as log-probabilities of two
     models have, and values that are swapped must be comparable.
+
+    Args:
+        values: (n,), or (n, 2) for the correlations; a copy is returned.
+        statistic: ranks for "spearman", standard scores for "pearson".
     """
     values = values.astype(np.float64)
     if statistic == "spearman" and len(values):
@@ -504,7 +570,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     p = np.array(p_values, dtype=np.float64)
     defined = np.flatnonzero(~np.isnan(p))
-    order = defined[np.argsort(p[defined], kind="stable")]
-    steps = p[order] * np.arange(len(order), 0, -1)
-    p[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    order = defined[np.argsort(p[defined], kind="stable")]  # positions, of the smallest p first
+    multiplied = p[order] * np.arange(len(order), 0, -1)
+    p[order] = np.minimum(np.maximum.accumulate(multiplied), 1.0)
     return list(map(float, p))

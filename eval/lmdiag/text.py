@@ -9,7 +9,7 @@ import re
 import reprlib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
@@ -29,12 +29,15 @@ names_options: ContextVar[bool] = ContextVar("names_options", default=False)
 
 @contextmanager
 def options_as_typed() -> Iterator[None]:
-    """Lets messages name options as they are typed, as those of commands do."""
-    outside = names_options.set(True)
+    """Within the block, messages name options as a command line has them: `--unit word`.
+
+    Outside of it they name parameters of functions: `unit='word'`.
+    """
+    token = names_options.set(True)
     try:
         yield
     finally:
-        names_options.reset(outside)
+        names_options.reset(token)
 
 
 WITHOUT_SPACES = (
@@ -57,14 +60,13 @@ def visible(text: str) -> str:
 
     Such a text cannot control a terminal and cannot change the order in which a page shows it.
     """
-    if text.isprintable():  # none of the hidden categories is
+    if text.isprintable():  # quick; a text with a character of a hidden category is not printable
         return text
-    return "".join(
-        f"⟨U+{ord(character):04X}⟩"
-        if unicodedata.category(character) in _HIDDEN and character not in _JOINERS
-        else character
-        for character in text
-    )
+    shown = []
+    for character in text:
+        is_hidden = unicodedata.category(character) in _HIDDEN and character not in _JOINERS
+        shown.append(f"⟨U+{ord(character):04X}⟩" if is_hidden else character)
+    return "".join(shown)
 
 
 UNDEFINED = "–"
@@ -72,20 +74,29 @@ UNDEFINED = "–"
 
 
 def decimals(value: float | None, digits: int = 2) -> str:
-    """A mean, a difference, a coefficient or a test statistic, e.g. `−0.92`; no `−0.00`.
+    """Returns a number with so many decimals and a typographic minus; None and NaN as `UNDEFINED`.
 
     A tie is rounded away from zero, as in charts: Python's format would not.
+
+    >>> decimals(-0.925), decimals(-0.001), decimals(None)
+    ('−0.93', '0.00', '–')
     """
     if value is None or math.isnan(value):
         return UNDEFINED
     text = f"{value:.{digits}f}"
     if abs(value) < 1e15:  # not beyond the digits of a float
-        text = str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
-    return text.replace("-", "−") if text.strip("-0.") else text.lstrip("-")
+        last_digit = Decimal(1).scaleb(-digits)
+        text = str(Decimal(value).quantize(last_digit, ROUND_HALF_UP))
+    is_zero = not text.strip("-0.")  # zero has no sign
+    return text.lstrip("-") if is_zero else text.replace("-", "−")
 
 
 def change_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Returns a JSON value in which every text, keys included, is changed, e.g. `visible`."""
+    """Returns a JSON value in which `change` is applied to every text, keys of objects included.
+
+    >>> change_texts({"a": ["b", 1]}, str.upper)
+    {'A': ['B', 1]}
+    """
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -96,9 +107,14 @@ def change_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def in_order(texts: Iterable[str]) -> tuple[str, ...]:
-    """Returns texts in alphabetical order without regard to case and accents, numbers by size."""
+    """Returns texts in alphabetical order without regard to case and accents; numbers by size.
+
+    >>> in_order(["b", "A", "é", "f"]), in_order(["10", "9"])
+    (('A', 'b', 'é', 'f'), ('9', '10'))
+    """
 
     def key(text: str) -> tuple[str, str]:
+        """Returns the letters without marks, then the text, which decides between equal ones."""
         letters = unicodedata.normalize("NFKD", text).casefold()
         plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
         return plain, text.swapcase()  # of two spellings, lower case first, as in R's locales
@@ -106,7 +122,7 @@ def in_order(texts: Iterable[str]) -> tuple[str, ...]:
     ordered = sorted(texts, key=key)
     try:
         return tuple(sorted(ordered, key=float))
-    except ValueError:
+    except ValueError:  # some are not numbers
         return tuple(ordered)
 
 
@@ -119,8 +135,10 @@ def csv_cell(value: Any) -> Any:
     >>> csv_cell("=1+1"), csv_cell("-0.5"), csv_cell(-0.5)
     ("'=1+1", '-0.5', -0.5)
     """
-    is_formula = isinstance(value, str) and value.lstrip().lstrip("'").startswith(_FORMULA)
-    return f"'{value}" if is_formula and not _NUMBER.fullmatch(value) else value
+    if not isinstance(value, str) or _NUMBER.fullmatch(value):
+        return value
+    content = value.lstrip().lstrip("'")
+    return f"'{value}" if content.startswith(_FORMULA) else value
 
 
 def from_csv_cell(text: str) -> str:
@@ -129,8 +147,10 @@ def from_csv_cell(text: str) -> str:
     >>> from_csv_cell(csv_cell("=1+1")), from_csv_cell(visible("a\\nb")), from_csv_cell("-0.5")
     ('=1+1', 'a\\nb', '-0.5')
     """
-    plain = text[1:] if text[:1] == "'" and csv_cell(text[1:]) == text else text
-    return _SPELLED_OUT.sub(lambda match: chr(int(match[1], 16)), plain)
+    has_added_apostrophe = text.startswith("'") and csv_cell(text[1:]) == text
+    if has_added_apostrophe:
+        text = text[1:]
+    return _SPELLED_OUT.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def date_text(value: Any) -> str:
@@ -155,7 +175,11 @@ def truncated(text: str, most: int = 60) -> str:
 
 
 def first_few(names: Sequence[str], most: int = 3) -> str:
-    """Returns the first names, and the number of the others."""
+    """Returns the first names, and the number of the others.
+
+    >>> first_few(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
     text = ", ".join(names[:most])
     return text if len(names) <= most else f"{text} and {len(names) - most} more"
 
@@ -170,8 +194,8 @@ def listing(texts: Sequence[str]) -> str:
     >>> listing(["a", "b", "c"])
     'a, b and c'
     """
-    *first, last = texts
-    return f"{', '.join(first)} and {last}" if first else last
+    *all_but_last, last = texts
+    return f"{', '.join(all_but_last)} and {last}" if all_but_last else last
 
 
 def listing_of_first(names: Sequence[str]) -> str:
@@ -180,8 +204,13 @@ def listing_of_first(names: Sequence[str]) -> str:
     >>> listing_of_first(["a", "b", "c", "d", "e"])
     'a, b, c and 2 more'
     """
-    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-    return listing([*map(visible, names[:MOST_NAMED]), *more]) if names else ""
+    if not names:
+        return ""
+    texts = [visible(name) for name in names[:MOST_NAMED]]
+    n_more = len(names) - MOST_NAMED
+    if n_more > 0:
+        texts.append(f"{n_more} more")
+    return listing(texts)
 
 
 _SHORT_WORD = 6
@@ -189,33 +218,40 @@ _SHORT_WORD = 6
 
 
 def capital(text: str) -> str:
-    """Returns a text as a sentence begins; of an abbreviation, in capitals.
+    """Returns a text with the capital of a sentence; an abbreviation in front all in capitals.
 
     >>> capital("surprisal of rt"), capital("rt by word")
     ('Surprisal of rt', 'RT by word')
     """
-    first, blank, rest = text.partition(" ")
-    if first.isalpha() and len(first) < _SHORT_WORD and not {*"aeiouy"} & {*first.lower()}:
-        return first.upper() + blank + rest
+    word, space, rest = text.partition(" ")
+    has_vowel = any(letter in "aeiouy" for letter in word.lower())
+    if word.isalpha() and len(word) < _SHORT_WORD and not has_vowel:
+        return word.upper() + space + rest
     return text[:1].upper() + text[1:]
 
 
-def without_tokens(names: Sequence[str]) -> str:
-    """Returns what is said of words without a token of their own, see `words_sharing_tokens`.
+def describe_shared_tokens(words: Sequence[str]) -> str:
+    """Returns how many words have no token of their own, and the first few of them.
 
-    >>> without_tokens(["is a", "of the", "is a"])
+    Args:
+        words: each after the word before it, whose last token covers both.
+
+    >>> describe_shared_tokens(["is a", "of the", "is a"])
     '3 words that begin in a token of the word before (is a, of the)'
     """
-    words = "1 word that begins"
-    if len(names) > 1:
-        words = f"{len(names):,} words that begin"
-    return f"{words} in a token of the word before ({first_few([*dict.fromkeys(names)])})"
+    count = "1 word that begins" if len(words) == 1 else f"{len(words):,} words that begin"
+    distinct_words = list(dict.fromkeys(words))
+    return f"{count} in a token of the word before ({first_few(distinct_words)})"
 
 
 def file_name(name: str, identity: str) -> str:
-    """Returns a name for a file that is readable and differs for each identity."""
+    """Returns a name for a file that is readable and differs for each identity.
+
+    It begins with the letters and digits of `name`; a digest of `identity` follows.
+    """
     readable = re.sub(r"[^A-Za-z0-9]+", "-", name)[:60].strip("-").lower() or "model"
-    return f"{readable}-{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()[:10]}"
+    digest = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()
+    return f"{readable}-{digest[:10]}"
 
 
 DATA_SUFFIX = "_data"
@@ -243,25 +279,26 @@ def is_decomposed(text: str) -> bool:
 
 
 def decomposed(text: str) -> tuple[str, list[int]]:
-    """Returns a text in Unicode's form D, and where its characters and its end are in the text.
+    """Returns a text in Unicode's form D, and the position of each of its characters in `text`.
 
-    A mark that is part of a composed character of the text has the position -1.
+    Marks have the position -1. The last position, that of the end, is the length of `text`.
 
     >>> decomposed("né") == ("ne\u0301", [0, 1, -1, 2])
     True
     """
+    is_mark = [n > 0 and unicodedata.combining(character) > 0 for n, character in enumerate(text)]
+    starts = [n for n in range(len(text)) if not is_mark[n]]
     letters = list[str]()
-    places = list[int]()
-    starts = (n for n, mark in enumerate(text) if n == 0 or not unicodedata.combining(mark))
-    for start, end in pairwise([*starts, len(text)]):
+    positions = list[int]()
+    for start, end in pairwise([*starts, len(text)]):  # a letter and the marks after it
         letter = unicodedata.normalize("NFD", text[start:end])
         letters.append(letter)
-        places += [start, *[-1] * (len(letter) - 1)]
-    return "".join(letters), [*places, len(text)]
+        positions += [start] + [-1] * (len(letter) - 1)
+    return "".join(letters), [*positions, len(text)]
 
 
 def is_composed(text: str) -> bool:
-    """Returns whether a text has letters that form D writes as a letter and marks, and none such.
+    """Returns whether all accented letters of a text are single characters, and it has some.
 
     >>> is_composed("cafe\u0301"), is_composed("café"), is_composed("cafe")
     (False, True, False)
@@ -278,24 +315,32 @@ _CLOSING = tuple("”“’…–—")  # which are continuing bytes, and end a 
 
 
 def misread_word(text: str) -> tuple[str, str]:
-    """Returns a word that is UTF-8 read as Windows-1252, and what it was; "" and "" without one.
+    """Returns the first word that is UTF-8 read as Windows-1252, and what it was.
+
+    Without such a word, "" and "".
 
     >>> misread_word("Der bÃ¤cker kam."), misread_word("Der Bäcker kam.")
     (('bÃ¤cker', 'bäcker'), ('', ''))
     """
-    for word in text.split() if not text.isascii() and _MISREAD(text) else ():
+    if text.isascii() or not _MISREAD(text):
+        return "", ""
+    for word in text.split():
         match = _MISREAD(word)
         if not match or (word.isupper() and word.endswith(_CLOSING)):
             continue
-        content = bytearray()
+        content = bytearray()  # of the file from which the word was read
         for character in word:
-            number = _BYTES.get(character, ord(character))
-            content += bytes([number]) if number < 0x100 else character.encode()
-        with suppress(UnicodeDecodeError):
+            byte = _BYTES.get(character, ord(character))
+            content += bytes([byte]) if byte < 0x100 else character.encode()
+        try:
             original = content.decode()
-            # a Chinese character may be é and two marks: é”…
-            if match[0][0] in "ÂÃÄÅÎÏÐÑâ" or sum(not x.isascii() for x in original) > 1:
-                return word, original
+        except UnicodeDecodeError:  # the word was not UTF-8
+            continue
+        # é and two marks, as in é”…, may be meant: a single Chinese character is not enough
+        is_letter_of_europe = match[0][0] in "ÂÃÄÅÎÏÐÑâ"
+        n_not_ascii = sum(not character.isascii() for character in original)
+        if is_letter_of_europe or n_not_ascii > 1:
+            return word, original
     return "", ""
 
 
@@ -306,13 +351,15 @@ def folded(name: str) -> str:
     ('region1', 'rightcontext', True)
     """
     composed = name if name.isascii() else unicodedata.normalize("NFC", name)
-    return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[\W_]+", "", composed.casefold()))
+    letters_and_digits = re.sub(r"[\W_]+", "", composed.casefold())
+    return re.sub(r"(?<!\d)0+(?=\d)", "", letters_and_digits)
 
 
 def column_like(name: str, columns: Iterable[str]) -> str:
-    """Returns the one column that a name is a spelling of; the name itself without such.
+    """Returns the one column that a name is a spelling of, see `folded`.
 
-    A column whose name means something else in a table has `_data` at its end there.
+    If there is no such column, or several, it is the name itself. A column whose name means
+    something else in a table has `_data` at its end there.
 
     >>> column_like("Condition", ["item", "condition"]), column_like("list", ["item"])
     ('condition', 'list')
@@ -323,14 +370,16 @@ def column_like(name: str, columns: Iterable[str]) -> str:
     if name in names:
         return name
     for key in (folded(name), folded(f"{name}{DATA_SUFFIX}")):
-        alike = [column for column in names if folded(column) == key]
-        if len(alike) == 1:
-            return alike[0]
+        matches = [column for column in names if folded(column) == key]
+        if len(matches) == 1:
+            return matches[0]
     return name
 
 
 def without_copies(columns: Iterable[object]) -> list[str]:
-    """Returns the columns of a table as the user spells them, without copies by a known name.
+    """Returns the names of columns as the user spells them.
+
+    Left out are the copies in lower case that the reader of tables adds, as `item` of `Item`.
 
     >>> without_copies(["item", "Item", "subject", "RT"])
     ['Item', 'subject', 'RT']
@@ -341,14 +390,23 @@ def without_copies(columns: Iterable[object]) -> list[str]:
 
 
 def backticks_hint(formula: str, columns: Iterable[object]) -> str:
-    """Returns how a formula names its columns of several words, by backticks; "" without such.
+    """Returns the advice to write a column of several words between backticks in a formula.
+
+    "" if the formula has no such column outside of backticks.
 
     >>> backticks_hint("RT ~ Critical verb", ["RT", "Critical verb"])
     '; write `Critical verb` between backticks'
     """
-    plain = re.sub(r"`[^`]*`", "", formula)
-    named = [str(name) for name in columns if str(name) in plain and re.search(r"\W", str(name))]
-    return f"; write `{max(named, key=len)}` between backticks" if named else ""
+    without_quoted_names = re.sub(r"`[^`]*`", "", formula)
+    names_in_formula = [str(name) for name in columns if str(name) in without_quoted_names]
+    names_of_words = [name for name in names_in_formula if re.search(r"\W", name)]
+    if not names_of_words:
+        return ""
+    return f"; write `{max(names_of_words, key=len)}` between backticks"
+
+
+_MOST_CHOICES = 2000
+"""Choices that a name is compared with: the comparison of more takes seconds."""
 
 
 def suggest(name: str, choices: Iterable[str]) -> str:
@@ -364,11 +422,13 @@ def suggest(name: str, choices: Iterable[str]) -> str:
 def closest(name: str, choices: Iterable[str]) -> str:
     """Returns the choice closest to a name; "" if none is close.
 
-    Letter case is ignored; the first 2000 choices are compared.
+    Letter case is ignored. Of many choices the first `_MOST_CHOICES` in their order are compared.
     """
-    by_lower = {choice.lower(): choice for choice in sorted(set(choices), reverse=True)[-2000:]}
-    matches = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    return by_lower[matches[0]] if matches else ""
+    first_choices = sorted(set(choices))[:_MOST_CHOICES]
+    # reversed: of choices that differ in letter case alone, the first one stays
+    choice_of_lower = {choice.lower(): choice for choice in reversed(first_choices)}
+    matches = difflib.get_close_matches(name.lower(), choice_of_lower, n=1)
+    return choice_of_lower[matches[0]] if matches else ""
 
 
 @cache
@@ -395,11 +455,14 @@ class ValidationProblem(NamedTuple):
     given: str
 
     def path(self, start: int = 0) -> str:
-        """Returns the field, e.g. `models[0].id`, from a part of its location on."""
-        parts = (f"[{x}]" if isinstance(x, int) else f".{x}" for x in self.location[start:])
-        return "".join(parts).removeprefix(".")
+        """Returns the location, or what follows its first `start` parts, e.g. `models[0].id`."""
+        text = ""
+        for part in self.location[start:]:
+            text += f"[{part}]" if isinstance(part, int) else f".{part}"
+        return text.removeprefix(".")
 
     def __str__(self) -> str:
+        """Returns location and message, e.g. `models[0].id: field required`."""
         return f"{self.path() or 'the document'}: {self.message}"
 
 
@@ -408,6 +471,7 @@ def first_problem(error: Any) -> ValidationProblem:
     problem = error.errors(include_url=False, include_context=False)[0]
     message = problem["msg"][:1].lower() + problem["msg"][1:]
     value = problem["input"]
-    is_text = isinstance(value, str | bytes)  # of any length
-    given = f"{value[:60]!r:.60}" if is_text else reprlib.repr(value)
+    is_text = isinstance(value, str | bytes)
+    # a text may be very long: it is cut before it is quoted, and after
+    given = repr(value[:60])[:60] if is_text else reprlib.repr(value)
     return ValidationProblem(problem["loc"], problem["type"], message, given)

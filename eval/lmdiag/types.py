@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Literal, NamedTuple, Self, TypedDict, get_args, get_origin, get_type_hints
@@ -51,8 +50,8 @@ def field_types(record: type) -> Mapping[str, Any]:
     return get_type_hints(record)
 
 
-_RECORDS: list[type] = []
-"""All records of options that are imported."""
+_OPTION_RECORDS: list[type] = []
+"""All subclasses of `Options` that are imported."""
 
 _OPTION = re.compile(
     r"`[^`]*`"  # a command
@@ -62,21 +61,25 @@ _OPTION = re.compile(
 
 
 @cache
-def _values_of_options(n_records: int) -> dict[str, set[str]]:
-    """Returns the values that options are written with in messages; of a flag, none.
+def _choices_of_options(n_records: int) -> dict[str, set[str]]:
+    """Returns option -> its choices; a flag has an empty set.
 
-    It is computed anew when there are more records.
+    Options that take any text or number are left out. `n_records` is `len(_OPTION_RECORDS)`, so
+    that the cached result is not used once more records are imported.
     """
-    values: dict[str, set[str]] = {}
-    for record in _RECORDS[:n_records]:
-        with suppress(NameError):  # a record of data, with types that are not imported
-            for name, kind in field_types(record).items():
-                kinds = [kind, *get_args(kind)]
-                literals = [part for part in kinds if get_origin(part) is Literal]
-                choices = {value for part in literals for value in get_args(part)}
-                if choices or kind is bool:
-                    values.setdefault(name, set()).update(choices)
-    return values
+    choices_of: dict[str, set[str]] = {}
+    for record in _OPTION_RECORDS[:n_records]:
+        try:
+            types = field_types(record)
+        except NameError:  # a record whose types are imported for type checkers only
+            continue
+        for name, field_type in types.items():
+            parts = [field_type, *get_args(field_type)]  # of `Literal[...] | None`, each part
+            literals = [part for part in parts if get_origin(part) is Literal]
+            choices = {choice for literal in literals for choice in get_args(literal)}
+            if choices or field_type is bool:
+                choices_of.setdefault(name, set()).update(choices)
+    return choices_of
 
 
 def as_parameters(message: str) -> str:
@@ -88,20 +91,23 @@ def as_parameters(message: str) -> str:
     >>> as_parameters("the run in results/demo--causal")
     'the run in results/demo--causal'
     """
-    values = _values_of_options(len(_RECORDS))
+    if names_options.get():
+        return message
+    choices_of = _choices_of_options(len(_OPTION_RECORDS))
 
     def parameter(option: re.Match[str]) -> str:
+        """Returns an option, and the word after it, as a parameter; a command as it is."""
         if not option["name"]:
             return option[0]
         name = option["name"].replace("-", "_")
-        after = f" {option['value']}" if option["value"] else ""
-        if name in values and not values[name]:
-            return f"{name}=True{after}"
-        if option["value"] in values.get(name, ()):
-            return f"{name}={option['value']!r}"
-        return name + after
+        next_word = option["value"]
+        if next_word in choices_of.get(name, ()):
+            return f"{name}={next_word!r}"
+        is_flag = name in choices_of and not choices_of[name]
+        text = f"{name}=True" if is_flag else name
+        return f"{text} {next_word}" if next_word else text
 
-    return message if names_options.get() else _OPTION.sub(parameter, message)
+    return _OPTION.sub(parameter, message)
 
 
 class BadInput(Exception):
@@ -113,11 +119,13 @@ class BadInput(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        half = _LONGEST_MESSAGE // 2
-        is_long = len(message) > 2 * half
-        super().__init__(f"{message[:half]} … {message[-half:]}" if is_long else message)
+        if len(message) > _LONGEST_MESSAGE:
+            half = _LONGEST_MESSAGE // 2
+            message = f"{message[:half]} … {message[-half:]}"
+        super().__init__(message)
 
     def __str__(self) -> str:
+        """Returns the message, with options in the form that the command or function has."""
         return as_parameters(super().__str__())
 
 
@@ -150,18 +158,24 @@ class Query(NamedTuple):
         """Returns the text before a word at the blank and the text after it, with their spaces.
 
         `end` takes the place of an empty right context.
+
+        >>> Query("She said", "to me.").around("yes"), Query("She said").around("yes", end=".")
+        (('She said ', ' to me.'), ('She said ', '.'))
         """
         before = self.context
-        is_spaced = self.space_before
-        if is_spaced is None:
-            is_spaced = has_space(before, word)
-        if is_spaced:
+        space_before = self.space_before
+        if space_before is None:
+            space_before = has_space(before, word)
+        if space_before:
             before += " "
         after = self.right_context or end
-        is_spaced = self.space_after if self.right_context else None
-        if is_spaced is None:
-            is_spaced = has_space(before + word, after)
-        return before, f" {after}" if is_spaced else after
+        # `end` is not of the typed sentence, whose gap says nothing of the space before it
+        space_after = self.space_after if self.right_context else None
+        if space_after is None:
+            space_after = has_space(before + word, after)
+        if space_after:
+            after = f" {after}"
+        return before, after
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,9 +296,10 @@ class SentenceAnswer:
         None where no word has one, and where the tokenizer cannot represent a word: the sum of the
         others would make the sentence too probable.
         """
-        nats = [word.log_prob for word in self.words if word.log_prob is not None]
-        unknown = any(word.log_prob is None and not word.n_tokens for word in self.words)
-        return sum(nats) if nats and not unknown else None
+        log_probs = [word.log_prob for word in self.words if word.log_prob is not None]
+        # a first word without anything before it has tokens, and does not count here
+        has_unknown_word = any(word.log_prob is None and not word.n_tokens for word in self.words)
+        return sum(log_probs) if log_probs and not has_unknown_word else None
 
 
 @dataclass(frozen=True)
@@ -361,11 +376,6 @@ class ModelInfo:
 # ---- options -------------------------------------------------------------------------------------
 
 
-def _joined(value: object) -> object:
-    """Several values as an option has them, with commas."""
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
-
-
 def typed_words(options: Mapping[str, Any]) -> list[str]:
     """Returns options as the words of a command line.
 
@@ -374,8 +384,11 @@ def typed_words(options: Mapping[str, Any]) -> list[str]:
     """
     words: list[str] = []
     for name, value in options.items():
-        texts = [] if value is True else [value] if isinstance(value, str) else value
-        words += [f"--{name.replace('_', '-')}", *texts]
+        words.append(f"--{name.replace('_', '-')}")
+        if isinstance(value, str):
+            words.append(value)
+        elif value is not True:  # a flag has no value
+            words += value
     return words
 
 
@@ -388,31 +401,46 @@ class Options:
     """
 
     def __init_subclass__(cls) -> None:
+        """Adds a record to those whose fields messages name as parameters."""
         super().__init_subclass__()
-        _RECORDS.append(cls)
+        _OPTION_RECORDS.append(cls)
 
     def stored(self) -> dict[str, Any]:
-        """Returns the fields that are not at their default."""
-        values = {field: getattr(self, field.name) for field in fields(self)}
-        return {field.name: value for field, value in values.items() if value != field.default}
+        """Returns name -> value of the fields that are not at their default."""
+        changed = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value != field.default:
+                changed[field.name] = value
+        return changed
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """Returns the options of a function of the Python API.
+        """Returns the record that the keyword arguments of a function of the Python API fill.
 
-        Lists may be given as one text, and pairs NAME=VALUE as a mapping. `BadInput` for another
-        option.
+        A tuple may be given as a list, as one text, or, of pairs NAME=VALUE, as a mapping.
+        `BadInput` for a name that is not a field.
+
+        >>> TableOptions.of({"columns": {"target": "form"}, "wide": "bad", "sheet": 2}).stored()
+        {'columns': ('target=form',), 'wide': ('bad',), 'sheet': '2'}
         """
-        fields = cls.__dataclass_fields__
-        if unknown := given.keys() - fields.keys():
-            raise BadInput(f"no option {min(unknown)!r}: choose from {', '.join(fields)}")
+        declared = cls.__dataclass_fields__
+        unknown_names = given.keys() - declared.keys()
+        if unknown_names:
+            raise BadInput(f"no option {min(unknown_names)!r}: choose from {', '.join(declared)}")
         values = {}
         for name, value in given.items():
             if isinstance(value, Mapping):
-                value = [f"{key}={_joined(part)}" for key, part in value.items()]
-            if fields[name].default == ():
+                pairs = []
+                for key, part in value.items():
+                    is_list = isinstance(part, list | tuple)
+                    text = ",".join(map(str, part)) if is_list else part
+                    pairs.append(f"{key}={text}")
+                value = pairs
+            default = declared[name].default
+            if default == ():
                 value = (value,) if isinstance(value, str) else tuple(value)
-            elif fields[name].default == "" and isinstance(value, int):
+            elif default == "" and isinstance(value, int):
                 value = str(value)  # the number of a region or of a sheet
             values[name] = value
         return cls(**values)
@@ -452,12 +480,17 @@ class TableOptions(Options):
     it or nl (default: a rule for most texts)"""
 
     def with_further(self, other: TableOptions) -> TableOptions:
-        """Returns the options together with those of another record."""
-        given = self.stored()
+        """Returns the options together with those of another record.
+
+        Lists are joined; a single value of the other record replaces the one of this record.
+        """
+        combined = self.stored()
         for name, value in other.stored().items():
-            is_list = isinstance(value, tuple)
-            given[name] = (*given.get(name, ()), *value) if is_list else value
-        return TableOptions(**given)
+            if isinstance(value, tuple):
+                combined[name] = (*combined.get(name, ()), *value)
+            else:
+                combined[name] = value
+        return TableOptions(**combined)
 
 
 class ReadingKeywords(TypedDict, total=False):
@@ -533,19 +566,27 @@ class DesignOptions(FactorOptions):
     """column that differs between items only: effects at each of its levels"""
 
     def given(self) -> dict[str, Any]:
-        """Returns what is not a default, as arguments of `lmdiag.analyse`."""
+        """Returns the fields that are not at their default, as arguments of `lmdiag.analyse`.
+
+        >>> DesignOptions(levels=("gap=no,yes",)).given()
+        {'levels': {'gap': ['no', 'yes']}}
+        """
+        arguments = self.stored()
         orders = {}
         for text in self.levels:
             column, _, levels = text.rpartition("=")
             if not column:
                 raise BadInput(f"--levels {text!r}: write COLUMN=a,b,c")
             orders[column] = levels.split(",")
-        return self.stored() | ({"levels": orders} if orders else {})
+        if orders:
+            arguments["levels"] = orders
+        return arguments
 
     def columns(self) -> list[str]:
-        """Returns all columns that are named."""
-        levels = self.given().get("levels", ())
-        return list(dict.fromkeys(filter(None, (*self.conditions, *self.item, self.by, *levels))))
+        """Returns all columns that the options name, each once."""
+        columns_with_order = self.given().get("levels", ())
+        names = (*self.conditions, *self.item, self.by, *columns_with_order)
+        return list(dict.fromkeys(name for name in names if name))
 
 
 FOUND_DESIGN = DesignOptions()

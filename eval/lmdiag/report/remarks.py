@@ -9,7 +9,7 @@ from lmdiag.report import numbers
 from lmdiag.report.selections import ReportFigures, headlines
 from lmdiag.results import Results, SettingResults
 from lmdiag.results.published_figures import citation, has_published_rows, human_facts
-from lmdiag.text import first_few, visible, without_tokens
+from lmdiag.text import describe_shared_tokens, first_few, visible
 
 
 def remarks_on_rows(task: str, figures: ReportFigures) -> list[str]:
@@ -122,7 +122,7 @@ def _left_out(content: SettingResults, where: str, remedy: str) -> Iterator[str]
         yield f"not compared{where}: {contrasts} or the same tokens"
     if content.shared_tokens:
         words = [visible(row.word) for row in content.shared_tokens]
-        yield f"not scored{where}: {without_tokens(words)}"
+        yield f"not scored{where}: {describe_shared_tokens(words)}"
     if content.without_first:
         first = f"the first word of {content.without_first:,} sentences"
         if n := content.first_word_contrasts:

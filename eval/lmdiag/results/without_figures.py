@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from lmdiag.measures import is_human
 from lmdiag.results.results import Results, SettingResults, UnscoredWord
-from lmdiag.text import first_few, visible, without_tokens
+from lmdiag.text import describe_shared_tokens, first_few, visible
 
 
 def without_any_figure(results: Results, name: str, task: str = "") -> list[str]:
@@ -44,7 +44,7 @@ def _causes(results: Results, task: str, content: SettingResults) -> Iterator[st
     if content.censored:
         yield f"the server's list does not reach {_few_words(content.censored)}"
     if content.shared_tokens:
-        yield without_tokens([visible(row.word) for row in content.shared_tokens])
+        yield describe_shared_tokens([visible(row.word) for row in content.shared_tokens])
     if content.equal_contrasts:
         yield "the good and bad rows of its contrasts have the same text or the same tokens"
 

@@ -34,7 +34,7 @@ from lmdiag.stimuli.reading.steps import read_rows
 from lmdiag.stimuli.values.kinds import values_of
 from lmdiag.stimuli.values.layouts import TableLayout
 from lmdiag.tables.table_files import MISSING, Table, as_frame
-from lmdiag.text import without_tokens
+from lmdiag.text import describe_shared_tokens
 from lmdiag.types import (
     AS_IT_IS,
     BadInput,
@@ -185,7 +185,7 @@ def shared_warning(table: DataFrame) -> str | None:
         if sharing == "previous":
             word_groups.append(group)
     verb = "has" if len(word_groups) == 1 else "have"
-    lost = without_tokens(word_groups)
+    lost = describe_shared_tokens(word_groups)
     return f"{lost} {verb} no surprisal; that of the word before is of both"
 
 
