@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from lmdiag.types import BadInput
-
-if TYPE_CHECKING:
-    pass
 from lmdiag.files.secrets import without_secrets
+from lmdiag.types import BadInput
 
 _NOT_FOUND = "not found, or not visible to you; check the name, or use `hf auth login`"
 _REMEDIES = {
@@ -23,8 +19,11 @@ _REMEDIES = {
 
 
 @contextmanager
-def plain_errors(doing: str) -> Iterator[None]:
-    """Turns what the Hub refuses, or its absence, into `BadInput`; `doing` begins the message."""
+def plain_errors(what_failed: str) -> Iterator[None]:
+    """Turns errors of the Hub's client in the block into `BadInput` of one line with a remedy.
+
+    `what_failed` begins the message, before a colon, e.g. "cannot publish to me/data".
+    """
     import httpx2
     from huggingface_hub import errors
 
@@ -34,7 +33,8 @@ def plain_errors(doing: str) -> Iterator[None]:
     except errors.OfflineModeIsEnabled:
         reason = "HF_HUB_OFFLINE is set; unset it to reach the Hub"
     except errors.LocalEntryNotFoundError as error:
-        status = getattr(getattr(error.__cause__, "response", None), "status_code", None)
+        response = getattr(error.__cause__, "response", None)  # None: the Hub was not reached
+        status = getattr(response, "status_code", None)
         why = f"answers {status}; try again" if status else "cannot be reached; check the network"
         reason = f"it is not in the cache, and the Hub {why}"
     except errors.GatedRepoError:
@@ -50,6 +50,7 @@ def plain_errors(doing: str) -> Iterator[None]:
             reason = "no token; log in with `hf auth login`, or set HF_TOKEN"
     except (httpx2.TransportError, ConnectionError):
         reason = "the Hub cannot be reached; check the network"
-    except (OSError, ValueError) as error:  # of the cache; as which the client refuses a name
+    except (OSError, ValueError) as error:  # of files in the cache; of a name that is not allowed
         reason = str(error)
-    raise BadInput(without_secrets(f"{doing}: {' '.join(reason.split())}"))
+    one_line = " ".join(reason.split())
+    raise BadInput(without_secrets(f"{what_failed}: {one_line}"))

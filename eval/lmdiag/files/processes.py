@@ -8,26 +8,29 @@ import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    pass
+_PR_SET_PDEATHSIG = 1
+"""Option of Linux's `prctl`: the signal that this process gets when its parent ends."""
 
 
 def end_with_parent(parent: int) -> None:
-    """Makes this process end with its parent, whose id is given, however that ends."""
+    """Makes this process end when its parent ends, even if that is killed.
+
+    `parent` is the process id of the parent.
+    """
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-        if os.getppid() != parent:  # it ended in the meantime
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before the call
             os.kill(os.getpid(), signal.SIGKILL)
     else:
-        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+        threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
 
 
-def _end_after(parent: int) -> None:
+def _exit_after(parent: int) -> None:
     """Waits for the end of the parent of this process, then ends this one."""
     from psutil import pid_exists
 
-    while os.getppid() == parent and pid_exists(parent):  # on Windows, its id stays
+    # on Windows, `getppid` still returns the id of a parent that has ended
+    while os.getppid() == parent and pid_exists(parent):
         time.sleep(1)
     os._exit(1)

@@ -36,6 +36,9 @@ MAX_TABLE = 2**31
 MAX_INDEX = 8 * 2**20
 """Bytes of the configuration of a model, of an index of its weights and of their header."""
 
+MAX_YAML = 200_000
+"""Characters of a YAML text: the parser is slow, and a data set card has a few thousand."""
+
 exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
 """For paths of users: False for names that the system does not accept, where `Path`'s may raise."""
 
@@ -72,35 +75,40 @@ def resource_path(*parts: str) -> Path:
 def near_path(path: Path) -> str:
     """Returns ` (did you mean 'x'?)` for a path that is not there; "" if no name is close.
 
-    The first part that is missing is compared with the names in its folder, from which the only
-    one that contains it is as good as a close one: `gpt2` for `openai-community--gpt2`.
+    The first part of the path that is missing is compared with the names in its folder. Close is a
+    similar name, or else the only one that contains it, as `openai-community--gpt2` does `gpt2`.
     """
-    missing = [part for part in (path, *path.parents) if not os.path.lexists(part)]
-    if not missing:
+    missing_parts = [part for part in (path, *path.parents) if not os.path.lexists(part)]
+    if not missing_parts:
         return ""
-    first = missing[-1]
+    outermost = missing_parts[-1]
     try:
-        names = [other.name for other in first.parent.iterdir()]
+        names = [entry.name for entry in outermost.parent.iterdir()]
     except OSError:  # a folder that may not be read, or a file
         return ""
-    containing = [name for name in names if first.name.lower() in name.lower()]
-    name = closest(first.name, names) or (containing[0] if len(containing) == 1 else "")
-    return f" (did you mean {str(first.with_name(name))!r}?)" if name else ""
+    close_name = closest(outermost.name, names)
+    containing = [name for name in names if outermost.name.lower() in name.lower()]
+    if not close_name and len(containing) == 1:
+        close_name = containing[0]
+    return f" (did you mean {str(outermost.with_name(close_name))!r}?)" if close_name else ""
 
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turns errors of the file system into `BadInput` that names the file."""
+    """Turns errors of the file system in the block into `BadInput` that names the file."""
     try:
         yield
     except FileNotFoundError:
         raise BadInput(f"there is no file or folder {path}{near_path(path)}") from None
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
-        if not isinstance(error, UnicodeEncodeError) and "null" not in str(error):
+    except ValueError as error:  # of the name of the file, or of what the block does
+        if "null" in str(error):  # "embedded null byte"
+            reason = "has a NUL character"
+        elif isinstance(error, UnicodeEncodeError):
+            reason = "is not valid UTF-8"
+        else:
             raise
-        reason = "has a NUL character" if "null" in str(error) else "is not valid UTF-8"
         raise BadInput(f"{str(path)!r} is not a file name: it {reason}") from None
 
 
@@ -125,9 +133,9 @@ def check_file(path: Path, limit: int | None = None) -> None:
 
 @contextmanager
 def opened(path: Path, limit: int | None = None) -> Iterator[BufferedReader]:
-    """Opens a file of a user to read its bytes; see `check_file`.
+    """Opens a file of a user to read its bytes; `BadInput` if it is larger than `limit`, in bytes.
 
-    Every file that a user names is opened here, but for Parquet (`read_parquet`).
+    Every file that a user names is opened here, but for Parquet (`read_parquet`). See `check_file`.
     """
     check_file(path, limit)
     with readable(path), path.open("rb") as file:
@@ -135,13 +143,13 @@ def opened(path: Path, limit: int | None = None) -> Iterator[BufferedReader]:
 
 
 def read_bytes(path: Path, limit: int | None = None) -> bytes:
-    """Returns the content of a file, see `opened`."""
+    """Returns the content of a file of at most `limit` bytes; `BadInput` if it cannot be read."""
     with opened(path, limit) as file:
         return file.read()
 
 
 def read_text(path: Path, limit: int = MAX_TABLE) -> str:
-    """Returns a file as text, see `read_bytes` and `decoded`."""
+    """Returns the text of a file of at most `limit` bytes, in UTF-8 or UTF-16; see `decoded`."""
     return decoded(read_bytes(path, limit), str(path))
 
 
@@ -152,7 +160,10 @@ def encoding_of(content: bytes) -> str:
 
 
 def decoded(content: bytes, where: str) -> str:
-    """Returns bytes as text: UTF-8, or UTF-16 with a byte-order mark; errors name the line."""
+    """Returns bytes as text: UTF-8, or UTF-16 with a byte-order mark.
+
+    `BadInput` for other bytes names the line; `where` is the name of the file in it.
+    """
     try:
         return content.decode(encoding_of(content)).lstrip("\ufeff")
     except UnicodeDecodeError as error:
@@ -163,9 +174,10 @@ def decoded(content: bytes, where: str) -> str:
 
 def check_size(where: object, n_columns: int, n_rows: int) -> None:
     """Refuses a table with more than `MAX_COLUMNS` or `MAX_ROWS`; `where` names it."""
-    for n, most, what in ((n_columns, MAX_COLUMNS, "columns"), (n_rows, MAX_ROWS, "rows")):
+    limits = ((n_columns, MAX_COLUMNS, "columns"), (n_rows, MAX_ROWS, "rows"))
+    for n, most, noun in limits:
         if n > most:
-            raise BadInput(f"{where} has {n:,} {what}; at most {most:,} are read: split the table")
+            raise BadInput(f"{where} has {n:,} {noun}; at most {most:,} are read: split the table")
 
 
 def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
@@ -179,18 +191,21 @@ def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
 
     content = text if isinstance(text, bytes) else text.encode()
     try:
-        values = [from_json(content.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=not finite)]
-        for item in values:  # which grows
-            if isinstance(item, list | dict):
-                values += item.values() if isinstance(item, dict) else item
-            elif isinstance(item, int) and not -(2**63) <= item < 2**63:
-                number = truncated(str(item), 20)
+        document = from_json(content.removeprefix(codecs.BOM_UTF8), allow_inf_nan=not finite)
+        values = [document]
+        for value in values:  # to which the loop adds the values within a value
+            if isinstance(value, dict):
+                values += value.values()
+            elif isinstance(value, list):
+                values += value
+            elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+                number = truncated(str(value), 20)
                 raise ValueError(f"the integer {number} does not fit into 64 bits")
-            elif finite and isinstance(item, float) and math.isinf(item):
+            elif finite and isinstance(value, float) and math.isinf(value):
                 raise ValueError("a number is too large")
     except ValueError as error:
         raise BadInput(f"{where}: not valid JSON ({error})") from None
-    return values[0]
+    return document
 
 
 def read_json(path: Path, most: int = MAX_DOCUMENT) -> Any:
@@ -201,33 +216,39 @@ def read_json(path: Path, most: int = MAX_DOCUMENT) -> Any:
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields ("FILE:LINE", object) for each line that is not empty; `BadInput` for another line."""
     with opened(path, MAX_TABLE) as file:
-        lines = iter(lambda: file.readline(MAX_DOCUMENT + 1), b"")
+        lines = iter(lambda: file.readline(MAX_DOCUMENT + 1), b"")  # b"" is the end of the file
         for number, line in enumerate(lines, start=1):
             where = f"{path}:{number}"
             if len(line) > MAX_DOCUMENT:
                 raise BadInput(f"{where}: the line has more than {MAX_DOCUMENT:,} bytes")
             check_size(path, 0, number)
-            if line.strip():
-                value = parse_json(line, where)
-                if not isinstance(value, dict):
-                    raise BadInput(f"{where}: expected one JSON object per line")
-                # a line with as many keys as its object repeats none; to search it takes long
-                repeated = _repeated_key(line) if line.count(b'":') > len(value) else ""
-                if repeated:
-                    raise BadInput(f"{where}: the key {repeated!r:.60} is there twice: rename one")
-                yield where, value
+            if not line.strip():
+                continue
+            value = parse_json(line, where)
+            if not isinstance(value, dict):
+                raise BadInput(f"{where}: expected one JSON object per line")
+            # `_repeated_key` takes long: not for a line with no more keys than its object has
+            may_repeat_key = line.count(b'":') > len(value)
+            key = _repeated_key(line) if may_repeat_key else ""
+            if key:
+                raise BadInput(f"{where}: the key {key!r:.60} is there twice: rename one")
+            yield where, value
 
 
 def json_layout(path: Path) -> Literal["list", "lines", ""]:
-    """Returns whether a JSON file begins as a list of objects, or with an object in its line."""
+    """Returns how a JSON file stores the rows of a table, judged by its beginning.
+
+    "list" is one list of objects, "lines" an object in each of several lines, and "" anything else.
+    """
     with opened(path) as file:
-        start = file.read(1_000).removeprefix(b"\xef\xbb\xbf").lstrip()
+        start = file.read(1_000).removeprefix(codecs.BOM_UTF8).lstrip()
         if re.match(rb"\[\s*\{", start):
             return "list"
         file.seek(0)
-        line = file.readline(MAX_DOCUMENT).strip()
-        is_object = line.endswith(b"}") and start.startswith(b"{")
-        return "lines" if is_object and file.read(1_000).strip() else ""
+        first_line = file.readline(MAX_DOCUMENT).strip()
+        is_object = start.startswith(b"{") and first_line.endswith(b"}")
+        has_second_line = bool(file.read(1_000).strip())
+        return "lines" if is_object and has_second_line else ""
 
 
 def read_json_list(path: Path) -> list[dict[str, Any]]:
@@ -236,36 +257,37 @@ def read_json_list(path: Path) -> list[dict[str, Any]]:
     rows = parse_json(content, str(path))
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise BadInput(f"{path}: expected a list of objects, one for each row")
-    if key := _repeated_key(content):
+    key = _repeated_key(content)
+    if key:
         raise BadInput(f"{path}: the key {key!r:.60} is there twice: rename one")
     return rows
 
 
-def _repeated_key(line: bytes) -> str:
-    """The first key that an object of a JSON text has twice; "" for none.
+def _repeated_key(content: bytes) -> str:
+    """Returns the first key that an object of a JSON text has twice; "" if there is none.
 
     A parser keeps the last value of such a key without a word.
     """
-    repeated: list[str] = []
+    repeated_keys: list[str] = []
 
     def note_repeated(pairs: list[tuple[str, Any]]) -> None:
         """Notes the keys that an object has twice; inner objects come before outer ones."""
         seen: set[str] = set()
-        for name, _ in pairs:
-            if name in seen:
-                repeated.append(name)
-            seen.add(name)
+        for key, _ in pairs:
+            if key in seen:
+                repeated_keys.append(key)
+            seen.add(key)
 
-    json.loads(line.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=note_repeated)
-    return repeated[0] if repeated else ""
+    json.loads(content.removeprefix(codecs.BOM_UTF8), object_pairs_hook=note_repeated)
+    return repeated_keys[0] if repeated_keys else ""
 
 
 def parse_yaml(text: str, where: str) -> Any:
     """Returns the value of a YAML text; `BadInput` if it is not YAML, or has impossible values."""
     import yaml
 
-    if len(text) > 200_000:  # the parser is slow, and a data set card has a few thousand
-        raise BadInput(f"{where}: {len(text):,} characters of YAML; at most 200,000 are read")
+    if len(text) > MAX_YAML:
+        raise BadInput(f"{where}: {len(text):,} characters of YAML; at most {MAX_YAML:,} are read")
     try:
         return yaml.safe_load(text)  # libyaml's faster loader crashes where text is nested deeply
     except Exception as error:  # the constructors of the loader check no dates, numbers or keys
@@ -295,15 +317,18 @@ def read_parquet(path: Path, columns: Container[str] | None = None) -> pa.Table:
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
             check_size(path, len(file.schema), file.metadata.num_rows)
-            if twice := [name for name in names if names.count(name) > 1]:
-                raise BadInput(f"{path} has the column {twice[0]} twice: rename one of them")
-            _check_parquet(path, file)
-            wanted = [name for name in names if columns is None or name in columns]
-            table = file.read(columns=wanted).select(wanted)
+            repeated_names = [name for name in names if names.count(name) > 1]
+            if repeated_names:
+                name = repeated_names[0]
+                raise BadInput(f"{path} has the column {name} twice: rename one of them")
+            _check_parquet_size(path, file)
+            names_read = [name for name in names if columns is None or name in columns]
+            table = file.read(columns=names_read).select(names_read)
         table.validate(full=True)
         for name, column in zip(table.column_names, table.columns, strict=True):
+            # `validate` accepts values of these types that Python cannot represent
             if re.search("time|date|duration|interval|extension", str(column.type)):
-                try:  # `validate` accepts values of these types that Python cannot represent
+                try:
                     json.dumps(column.to_pylist(), default=str)
                 except Exception as error:
                     raise ValueError(f"column {name} of type {column.type}: {error}") from None
@@ -316,33 +341,47 @@ def read_parquet(path: Path, columns: Container[str] | None = None) -> pa.Table:
     return table
 
 
-def _check_parquet(path: Path, file: pq.ParquetFile) -> None:
+def _check_parquet_size(path: Path, file: pq.ParquetFile) -> None:
     """Refuses a file whose values would take too much memory: a few kB may hold 5 TB of text."""
+    file.scan_contents()  # raises where `RowGroupMetaData.column` would end the process
+    columns = [file.schema.column(i) for i in range(len(file.schema))]
+    size = 0
+    for number in range(file.metadata.num_row_groups):
+        row_group = file.metadata.row_group(number)
+        for i, column in enumerate(columns):
+            chunk = row_group.column(i)
+            # a repeated value may be stored once; in memory each has 8 bytes or its fixed length
+            least_size = chunk.num_values * max(8, column.length)
+            size += max(chunk.total_uncompressed_size, least_size)
+    if size <= MAX_TABLE:
+        text_columns = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+        size += _size_of_texts(path, text_columns)
+    if size > MAX_TABLE:
+        raise BadInput(f"{path} has values of more than {MAX_TABLE >> 30} GiB: split the table")
+
+
+def _size_of_texts(path: Path, columns: list[str]) -> int:
+    """Returns the bytes of the texts in columns of a Parquet file, repeated ones each time.
+
+    Only the distinct texts are read. `BadInput` for a text of more than `MAX_CELL` bytes.
+    """
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    file.scan_contents()  # raises where `RowGroupMetaData.column` would end the process
-    leaves = [file.schema.column(i) for i in range(len(file.schema))]
-    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-    chunks = [(leaf, group.column(i)) for group in groups for i, leaf in enumerate(leaves)]
-    size = sum(
-        max(chunk.total_uncompressed_size, chunk.num_values * max(8, leaf.length))
-        for leaf, chunk in chunks
-    )
-    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    with pq.ParquetFile(path, read_dictionary=texts) as compact:  # each distinct text once
-        for text in texts if size <= MAX_TABLE else ():
-            for values in compact.read(columns=[text]).column(0).chunks:
+    size = 0
+    with pq.ParquetFile(path, read_dictionary=columns) as file:
+        for column in columns:
+            for values in file.read(columns=[column]).column(0).chunks:
+                # of lists and structs, the values within them
                 while hasattr(values, "flatten") and not hasattr(values, "dictionary"):
                     values = values.flatten()
                     values = values[0] if isinstance(values, list) else values
                 if not hasattr(values, "dictionary"):
                     continue
-                lengths = pc.binary_length(values.dictionary)
+                lengths = pc.binary_length(values.dictionary)  # of the distinct texts
                 longest = pc.max(lengths).as_py() or 0
                 if longest > MAX_CELL:
                     problem = f"{longest:,} bytes; at most {MAX_CELL:,} are read"
-                    raise BadInput(f"{path}: a text in the column {text} has {problem}")
+                    raise BadInput(f"{path}: a text in the column {column} has {problem}")
                 size += pc.sum(lengths.take(values.indices)).as_py() or 0
-    if size > MAX_TABLE:
-        raise BadInput(f"{path} has values of more than {MAX_TABLE >> 30} GiB: split the table")
+    return size

@@ -11,28 +11,27 @@ from base64 import b64encode
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
+from typing import Any
 
 _TOKENS = (
     (r"(?<![A-Za-z0-9_])(?:hf|api_org)_[A-Za-z0-9]{8,}", "hf_***"),
     (r"(?<=://)[^\s/@?#'\"<>]*:[^\s/@?#'\"<>]*@", "***@"),  # user:password@
 )
+"""Pattern of what is a secret, and what replaces it."""
 _SUSPECTS = (
     (r"(?<=://)[^\s/@?#:'\"<>]+@", "***@"),  # a token, or the name of a user
     (r"(?i)([?&](?:access_)?(?:token|key|api_key|password|secret)=)[^\s&#'\"<>]+", r"\1***"),
     (r"\b([Bb]earer\s+)[A-Za-z0-9._~+/=-]{16,}", r"\1***"),
 )
+"""The same for what may be a secret."""
 _VARIABLES = (
     "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "LMDIAG_BOARD_TOKEN", "OPENAI_API_KEY",
     "LMDIAG_SERVER_KEY",
 )  # fmt: skip
-
+"""Variables of the environment that have a secret."""
 
 _PART = 8
-"""Characters of a secret that are not shown."""
+"""As many characters of a secret in a row are not shown; a shorter part occurs in any text."""
 
 
 def without_secrets(text: str, *tokens: str, suspects: bool = True) -> str:
@@ -45,30 +44,46 @@ def without_secrets(text: str, *tokens: str, suspects: bool = True) -> str:
     """
     from huggingface_hub.constants import HF_TOKEN_PATH
 
-    in_use = {os.environ.get(name, "").strip() for name in _VARIABLES}
+    keys = [os.environ.get(name, "").strip() for name in _VARIABLES]
     with suppress(OSError, UnicodeDecodeError):
-        in_use.add(Path(HF_TOKEN_PATH).read_text("utf-8").strip())
-    # a shorter one would match in any text
-    secrets = {*filter(None, tokens), *(secret for secret in in_use if len(secret) >= _PART)}
-    for secret in sorted(secrets, key=len, reverse=True):
+        keys.append(Path(HF_TOKEN_PATH).read_text("utf-8").strip())
+    secrets = {token for token in tokens if token}
+    secrets |= {key for key in keys if len(key) >= _PART}
+    for secret in sorted(secrets, key=len, reverse=True):  # one may contain another
         text = text.replace(secret, "***")
         if suspects and len(secret) >= _PART:
-            hidden = {i for match in _parts(secret).finditer(text) for i in range(*match.span(1))}
-            characters = ("\0" if i in hidden else character for i, character in enumerate(text))
-            text = re.sub("\0+", "***", "".join(characters)) if hidden else text
+            text = _without_parts(text, secret)
     for pattern, replacement in _TOKENS + _SUSPECTS if suspects else _TOKENS:
         text = re.sub(pattern, replacement, text)
     return text
 
 
+def _without_parts(text: str, secret: str) -> str:
+    """Returns a text with *** for every part of a secret of `_PART` characters or more."""
+    hidden: set[int] = set()  # positions in the text
+    for match in _part_pattern(secret).finditer(text):
+        start, end = match.span(1)
+        hidden.update(range(start, end))
+    if not hidden:
+        return text
+    marked = "".join("\0" if i in hidden else character for i, character in enumerate(text))
+    return re.sub("\0+", "***", marked)
+
+
 @cache
-def _parts(secret: str) -> re.Pattern[str]:
-    """Matches before every part of a secret, as it is, in another letter case, and in base64."""
+def _part_pattern(secret: str) -> re.Pattern[str]:
+    """Returns a pattern whose group 1 is a part of a secret, in any letter case or in base64.
+
+    It matches the empty text before the part, so that parts that overlap are all found.
+    """
+    # base64 has three forms of a text, by its position in what is encoded
     padded = [b64encode(b" " * shift + secret.encode()).decode() for shift in range(3)]
     url_safe = [form.replace("+", "-").replace("/", "_") for form in padded]
-    forms = (secret, *padded, *url_safe)
-    parts = {form[i : i + _PART] for form in forms for i in range(len(form) - _PART + 1)}
-    return re.compile(f"(?=({'|'.join(map(re.escape, sorted(parts)))}))", re.IGNORECASE)
+    parts: set[str] = set()
+    for form in (secret, *padded, *url_safe):
+        parts.update(form[i : i + _PART] for i in range(len(form) - _PART + 1))
+    alternatives = "|".join(map(re.escape, sorted(parts)))
+    return re.compile(f"(?=({alternatives}))", re.IGNORECASE)
 
 
 def find_secret(content: bytes) -> bool:
@@ -81,7 +96,8 @@ def redact_output() -> None:
     """Removes secrets from tracebacks and log records of this process before they are shown."""
 
     def make_redacted(*args: Any, **kwargs: Any) -> logging.LogRecord:
-        record = make(*args, **kwargs)
+        """Makes a log record as before, with a message that has no secrets and no arguments."""
+        record = make_record(*args, **kwargs)
         text = ""
         with suppress(Exception):  # the arguments do not fit the format
             text = record.getMessage()
@@ -89,9 +105,13 @@ def redact_output() -> None:
         record.args = None
         return record
 
-    sys.excepthook = lambda *error: print(
-        without_secrets("".join(traceback.format_exception(*error))), end="", file=sys.stderr
-    )
-    make = logging.getLogRecordFactory()
-    if make.__qualname__ != make_redacted.__qualname__:
+    def print_redacted(*error: Any) -> None:
+        """Prints the traceback of an exception that ends the process."""
+        lines = traceback.format_exception(*error)
+        print(without_secrets("".join(lines)), end="", file=sys.stderr)
+
+    sys.excepthook = print_redacted
+    make_record = logging.getLogRecordFactory()
+    is_redacted = make_record.__qualname__ == make_redacted.__qualname__  # by an earlier call
+    if not is_redacted:
         logging.setLogRecordFactory(make_redacted)

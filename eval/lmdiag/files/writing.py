@@ -28,7 +28,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     At any moment the old or the new content is there, complete; an `OSError` leaves the old file.
     What a killed process leaves behind `clear_drafts` removes.
     """
-    draft = path.with_name(f".{path.name}.draft-{_host()}{os.getpid():08x}{uuid.uuid4().hex[:16]}")
+    # `clear_drafts` reads machine and process from the name
+    owner = f"{_host_digits()}{os.getpid():08x}{uuid.uuid4().hex[:16]}"
+    draft = path.with_name(f".{path.name}.draft-{owner}")
     try:
         with draft.open("wb") as file:
             yield file
@@ -54,24 +56,26 @@ _DAY = 86_400  # seconds
 
 
 def clear_drafts(folder: Path) -> None:
-    """Removes the temporary files that killed processes left in a folder.
+    """Removes the temporary files of `replacing` that killed processes left in a folder.
 
     Those of another machine, whose processes cannot be seen from here, are removed after a day.
     """
     from psutil import pid_exists
 
     for path in folder.glob(".*.draft-" + "[0-9a-f]" * 32):
-        host, process = path.name[-32:-24], int(path.name[-24:-16], 16)
+        owner = path.name[-32:]
+        host, process = owner[:8], int(owner[8:16], 16)
         with suppress(OSError):
-            is_left = time.time() - path.stat().st_mtime > _DAY
-            if host == _host():
-                is_left = not pid_exists(process)
-            if is_left:
+            if host == _host_digits():
+                is_abandoned = not pid_exists(process)
+            else:
+                is_abandoned = time.time() - path.stat().st_mtime > _DAY
+            if is_abandoned:
                 path.unlink()
 
 
-def _host() -> str:
-    """Returns eight hexadecimal digits for the name of this machine."""
+def _host_digits() -> str:
+    """Returns eight hexadecimal digits that stand for the name of this machine."""
     return f"{zlib.crc32(platform.node().encode()):08x}"
 
 
@@ -82,7 +86,8 @@ _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 def take_lock(path: Path, busy: str | None = None) -> AcquireReturnProxy[Any]:
     """Takes the lock that a file stands for, and returns the context at whose end it is released.
 
-    On a file system without locks, a second file is the lock while it exists, and a line says so.
+    On a file system without locks, a second file, FILE.soft, is the lock while it exists, and a
+    line on standard error says so.
 
     Args:
         path: the file, which is made.
@@ -90,7 +95,7 @@ def take_lock(path: Path, busy: str | None = None) -> AcquireReturnProxy[Any]:
     """
     from filelock import FileLock, SoftFileLock, Timeout
 
-    timeout = -1 if busy is None else 0
+    timeout = -1 if busy is None else 0  # seconds; -1 waits without end
     try:
         try:
             return FileLock(path, fallback_to_soft=False).acquire(timeout)
@@ -106,10 +111,16 @@ def take_lock(path: Path, busy: str | None = None) -> AcquireReturnProxy[Any]:
 
 
 _SYSTEMS_WITHOUT_LOCKS = set[int]()
+"""Device numbers of the file systems that the user was warned of."""
 
 
 def _warn_of_missing_locks(device: int, marker: Path) -> None:
-    """Says once for a file system, whose device number is given, what stands for its locks."""
+    """Says on standard error, once for a file system, which file is the lock instead.
+
+    Args:
+        device: number of the file system.
+        marker: the file.
+    """
     if device not in _SYSTEMS_WITHOUT_LOCKS:
         _SYSTEMS_WITHOUT_LOCKS.add(device)
         line = f"{marker.parent} is on a file system without locks; {marker.name} is used instead"

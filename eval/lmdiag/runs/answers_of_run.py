@@ -22,22 +22,23 @@ if TYPE_CHECKING:
 
 
 def answers_of_run(path: Path, inputs: Inputs, info: ModelInfo | None = None) -> Run | None:
-    """Returns the finished run in a directory, if it asked the same questions.
+    """Returns the finished run in a directory, if it differs from `inputs` in its data alone.
 
-    None where there is no run, it is one on the same data, its rows cannot be read any more, or
-    a question, an id, a target or anything but the data differs. Without `info`, the model is taken
-    to be the run's.
+    The data have another fingerprint, and their rows the same ids, questions and targets. Otherwise
+    None: also if there is no run, its rows cannot be read any more, or the data are the same.
+
+    Args:
+        path: the run directory.
+        inputs: what would be asked now.
+        info: of the model; None for the model of the run.
     """
     if not (path / results.RESULTS).exists():
         return None
     try:
-        results_before = results.read_results(path)
-        info = info or results_before.model
+        earlier_results = results.read_results(path)
+        info = info or earlier_results.model
         identity = inputs.identity(info)
-        if (
-            _without_fingerprint(identity) != _without_fingerprint(results_before.identity)
-            or identity == results_before.identity
-        ):
+        if not _differs_in_data_alone(identity, earlier_results.identity):
             return None
         run = results.load_run(path)
     except BadInput:  # the run is damaged; the table has changed, or is not there
@@ -51,21 +52,21 @@ def answers_of_run(path: Path, inputs: Inputs, info: ModelInfo | None = None) ->
         if key not in run.predictions[rows.task]:
             return None
         earlier_setting = replace(setting, stimuli=run.asked(rows.task, *key))
-        if _questions(earlier_setting, info) != _questions(setting, info):
+        if _questions_of_rows(earlier_setting, info) != _questions_of_rows(setting, info):
             return None
     return run
 
 
 def refuse_other_rows(folder: Path, inputs: Inputs) -> None:
-    """Refuses, before a model is loaded, a run that has asked other questions in its directory.
+    """Refuses inputs, before a model is loaded, if their directory has a run on other rows.
 
     Args:
         folder: of the model.
         inputs: what is asked.
     """
-    if inputs.protocol.chat:
-        runs = sorted(folder.glob(f"*-chat*/{results.RESULTS}"))
-        paths = [file.parent for file in runs]
+    if inputs.protocol.chat:  # the name of the directory depends on the model's chat template
+        files = sorted(folder.glob(f"*-chat*/{results.RESULTS}"))
+        paths = [file.parent for file in files]
     else:
         paths = [results.run_folder(folder, inputs.protocol)]
     for path in paths:
@@ -74,33 +75,42 @@ def refuse_other_rows(folder: Path, inputs: Inputs) -> None:
 
 
 def _refuse_run_of_other_rows(path: Path, inputs: Inputs) -> None:
-    """Refuses to write into the directory of a run that differs in nothing but its data."""
+    """Refuses inputs if the run in a directory is the same but for its rows.
+
+    It is not refused if its answers can be used, see `answers_of_run`.
+    """
     try:
-        results_before = results.read_results(path)
+        earlier_results = results.read_results(path)
     except BadInput:  # damaged: said when the directory is opened
         return
     if inputs.protocol.chat:  # only a model knows its chat template: taken to be that of the run
-        if inputs.protocol.instruction != results_before.protocol.instruction:
+        if inputs.protocol.instruction != earlier_results.protocol.instruction:
             return
-        protocol = replace(inputs.protocol, prompt=results_before.protocol.prompt)
+        protocol = replace(inputs.protocol, prompt=earlier_results.protocol.prompt)
         inputs = replace(inputs, protocol=protocol)
         if results.run_folder(path.parent, protocol) != path:
             return
-    identity = inputs.identity(results_before.model)
-    is_other = identity != results_before.identity and _without_fingerprint(
-        identity
-    ) == _without_fingerprint(results_before.identity)
-    if is_other and answers_of_run(path, inputs) is None:
+    identity = inputs.identity(earlier_results.model)
+    has_other_data = _differs_in_data_alone(identity, earlier_results.identity)
+    if has_other_data and answers_of_run(path, inputs) is None:
         raise BadInput(results.changed_data(path))
 
 
-def _without_fingerprint(identity: Mapping[str, Any]) -> dict[str, str]:
-    """Returns what identifies a run, without the fingerprint of its data."""
-    return {key: re.sub(r"\|data:[^|]*", "", str(value)) for key, value in identity.items()}
+def _differs_in_data_alone(identity: Mapping[str, Any], earlier: Mapping[str, Any]) -> bool:
+    """Whether the identities of two runs differ in the fingerprint of their data, and only there.
+
+    The fingerprint is `data:` in the signature; see `results.identity`.
+    """
+
+    def without_fingerprint(facts: Mapping[str, Any]) -> dict[str, str]:
+        return {key: re.sub(r"\|data:[^|]*", "", str(fact)) for key, fact in facts.items()}
+
+    return identity != earlier and without_fingerprint(identity) == without_fingerprint(earlier)
 
 
-def _questions(setting: Setting, info: ModelInfo) -> list[tuple[str, QuestionKey, str]]:
-    """Returns the id, the question and the target of each row; of sentences, the id twice."""
+def _questions_of_rows(setting: Setting, info: ModelInfo) -> list[tuple[str, QuestionKey, str]]:
+    """Returns the id, the question and the target of each row; of a sentence, the id as target."""
     columns = setting.stimuli.columns()
     keys = row_keys(setting, kind=info.kind, cased=True)
-    return [*zip(columns["id"], keys, columns.get("target", columns["id"]), strict=True)]
+    targets = columns.get("target", columns["id"])
+    return list(zip(columns["id"], keys, targets, strict=True))

@@ -45,8 +45,9 @@ def predict(
     questions, answers = _questions_and_answers(
         model, settings, top=top, processes=processes, **how
     )
-    predictions = _predictions_of(model, settings, questions, answers) if answers else []
-    return predictions, _n_contexts(questions) if answers else 0
+    if not answers:
+        return [], 0
+    return _predictions_of(model, settings, questions, answers), _n_contexts(questions)
 
 
 def predict_layers(
@@ -57,25 +58,35 @@ def predict_layers(
     processes: Processes | None = None,
     **how: Any,
 ) -> tuple[list[list[Predictions]], int]:
-    """Returns what `predict` returns after each layer of a model; see `Model.at_layers`."""
+    """Returns the predictions of each layer and setting, and the number of distinct contexts.
+
+    `model` is one that `Model.at_layers` returns; the other arguments are those of `predict`. On
+    all processes but the first: ([], 0).
+    """
     questions, answers = _questions_and_answers(
         model, settings, top=top, processes=processes, **how
     )
-    by_layer = zip(*answers, strict=True)
-    predictions = [_predictions_of(model, settings, questions, layer) for layer in by_layer]
-    return predictions, _n_contexts(questions) if answers else 0
+    if not answers:
+        return [], 0
+    answers_by_layer = zip(*answers, strict=True)  # a question has an answer of each layer
+    predictions = [
+        _predictions_of(model, settings, questions, answers_of_layer)
+        for answers_of_layer in answers_by_layer
+    ]
+    return predictions, _n_contexts(questions)
 
 
 def _questions_and_answers(
     model: Model, settings: Sequence[Setting], **how: Any
 ) -> tuple[list[Question | Sentence], list[Any]]:
-    """Returns the distinct questions of settings, and their answers.
+    """Returns the distinct questions of settings, and their answers; see `ask`.
 
     There are no answers, [], on all processes but the first.
     """
     parts = distinct_questions(settings, kind=model.info.kind, cased=model.info.cased)
-    questions = [*chain.from_iterable(parts)]
-    return questions, ask(model, questions, [*map(len, parts)], **how)
+    questions = list(chain.from_iterable(parts))
+    sizes = [len(part) for part in parts]
+    return questions, ask(model, questions, sizes, **how)
 
 
 def _predictions_of(
@@ -90,15 +101,23 @@ def _predictions_of(
         questions: the distinct questions of all settings.
         answers: one per question.
     """
-    keys = [q if isinstance(q, Sentence) else (q.query, q.number) for q in questions]
-    answer_of = dict(zip(keys, answers, strict=True))
-    row_options: dict[str, Any] = {"kind": model.info.kind, "cased": model.info.cased}
-    return [to_predictions(setting, answer_of, **row_options) for setting in settings]
+    answer_of: dict[Any, Any] = {}  # by the keys of rows, see `row_keys`
+    for question, answer in zip(questions, answers, strict=True):
+        if isinstance(question, Sentence):
+            answer_of[question] = answer
+        else:
+            answer_of[question.query, question.number] = answer
+    kind = model.info.kind
+    cased = model.info.cased
+    return [to_predictions(setting, answer_of, kind=kind, cased=cased) for setting in settings]
 
 
 def _n_contexts(questions: Sequence[Question | Sentence]) -> int:
     """Returns the number of distinct contexts or sentences; questions may share one."""
-    return len({q if isinstance(q, Sentence) else q.query for q in questions})
+    contexts = {
+        question if isinstance(question, Sentence) else question.query for question in questions
+    }
+    return len(contexts)
 
 
 def ask(
@@ -141,38 +160,54 @@ def ask(
     answers: dict[str, Any] = journal.read() if journal else {}
     if model.check_key:
         _refuse_other_model(model, answers, journal, processes)
-    answered_keys = processes.share({*answers} & {*keys})
-    plan: list[list[int]] = []
-    for end, size in zip(accumulate(sizes), sizes, strict=True) if processes.first else ():
-        batches_of_part = model.plan(encoded[end - size : end], batch_size)
-        plan += [[end - size + number for number in batch] for batch in batches_of_part]
+    answered_keys = processes.share(set(answers) & set(keys))
+    plan = _batches(model, encoded, sizes, batch_size) if processes.first else []
     batches = _unanswered(processes.share(plan), keys, answered_keys)
     # process r of n asks the batches r, r + n, ...; those that share a model ask all of them
     rank, step = (0, 1) if processes.together else (processes.rank, processes.count)
     # contexts that are saved before each batch, and after the last
-    n_saved_before = [
-        *accumulate(map(len, batches), initial=len(questions) - sum(map(len, batches)))
-    ]
+    batch_lengths = [len(batch) for batch in batches]
+    n_saved = len(questions) - sum(batch_lengths)
+    n_saved_before = list(accumulate(batch_lengths, initial=n_saved))
     unit = "sentences" if questions and isinstance(questions[0], Sentence) else "contexts"
     own_answers: dict[str, Any] = {}
-    with show_progress(
-        len(questions), n_saved_before[0], label, unit=unit, also=on_progress
-    ) as show:
-        show(n_saved_before[0])
+    with show_progress(len(questions), n_saved, label, unit=unit, also=on_progress) as show:
+        show(n_saved)
         with processes.shared_errors():
             for number in range(rank, len(batches), step):
                 batch = batches[number]
-                model.report = partial(_show_share, show, *n_saved_before[number : number + 2])
+                before, after = n_saved_before[number : number + 2]
+                model.report = partial(_show_share, show, before, after)
                 batch_answers = model.answer([encoded[i] for i in batch], top)
                 finished = dict(zip([keys[i] for i in batch], batch_answers, strict=True))
                 if journal:
                     journal.append(finished)
                 own_answers |= finished
-                # the other processes are about as far
-                show(n_saved_before[min(number - rank + step, len(batches))])
+                # the other processes are about as far: a batch of each is finished
+                n_finished = min(number - rank + step, len(batches))
+                show(n_saved_before[n_finished])
         for answers_of_process in processes.gather(own_answers):
             answers |= answers_of_process
     return [answers[key] for key in keys] if processes.first else []
+
+
+def _batches(
+    model: Model, encoded: Sequence[Any], sizes: Sequence[int], batch_size: int | None
+) -> list[list[int]]:
+    """Returns the batches of all parts, as positions in `encoded`; no batch is of two parts.
+
+    Args:
+        encoded: the questions of all parts, in order; see `Model.encode`.
+        sizes: number of questions of each part.
+        batch_size: see `ask`.
+    """
+    batches: list[list[int]] = []
+    start = 0
+    for size in sizes:
+        for batch in model.plan(encoded[start : start + size], batch_size):
+            batches.append([start + number for number in batch])
+        start += size
+    return batches
 
 
 def _refuse_other_model(
@@ -180,7 +215,14 @@ def _refuse_other_model(
 ) -> None:
     """Refuses a server whose model is not the one that gave the saved answers.
 
-    Its check, log-probabilities of fixed texts, is saved with the first answers.
+    The log-probabilities of fixed texts, saved with the first answers under `Model.check_key`, tell
+    two models of one name apart.
+
+    Args:
+        model: the model behind a server.
+        answers: those of the journal, by key.
+        journal: gets the log-probabilities if it does not have them.
+        processes: see `ask`.
     """
     log_probs = answers.get(model.check_key, model.info.check_log_probs)
     log_probs = processes.share(log_probs)
@@ -190,9 +232,15 @@ def _refuse_other_model(
         journal.append({model.check_key: log_probs})
 
 
-def _show_share(show: Callable[[float], None], start: int, end: int, share: float) -> None:
-    """Shows how far a batch is, of contexts from `start` to `end`."""
-    show(start + share * (end - start))
+def _show_share(show: Callable[[float], None], before: int, after: int, share: float) -> None:
+    """Shows a batch of which a share, in [0, 1], is answered.
+
+    Args:
+        show: takes the number of contexts that are answered.
+        before, after: the number before the batch and after it.
+        share: of the batch.
+    """
+    show(before + share * (after - before))
 
 
 def _unanswered(
@@ -206,18 +254,22 @@ def _unanswered(
         batches: numbers of questions.
         keys: of all questions.
         answered: keys whose answers are saved.
+
+    >>> _unanswered([[0, 1], [2, 3]], ["a", "b", "a", "c"], answered={"b"})
+    [[0], [3]]
     """
-    seen = set(answered)
-    remaining = []
+    seen_keys = set(answered)
+    remaining_batches = []
     for batch in batches:
-        questions = []
+        remaining = []
         for number in batch:
-            if keys[number] not in seen:
-                seen.add(keys[number])
-                questions.append(number)
-        if questions:
-            remaining.append(questions)
-    return remaining
+            key = keys[number]
+            if key not in seen_keys:
+                seen_keys.add(key)
+                remaining.append(number)
+        if remaining:
+            remaining_batches.append(remaining)
+    return remaining_batches
 
 
 @contextmanager
@@ -253,45 +305,63 @@ def show_progress(
     with Progress(*columns, console=console, disable=not is_shown) as bar:
         task = bar.add_task(visible(label or ""), total=total, completed=done, rate=unit)
 
-        def update(now: float) -> None:
-            rate = (now - done) / max(time.monotonic() - started, 1e-9)
-            bar.update(task, completed=now, rate=f"{rate:.1f} {unit}/s")
+        def update(n_saved: float) -> None:
+            """Shows a number of contexts, and how many of them were answered per second."""
+            seconds = max(time.monotonic() - started, 1e-9)  # not 0
+            rate = (n_saved - done) / seconds
+            bar.update(task, completed=n_saved, rate=f"{rate:.1f} {unit}/s")
             if also:
-                also(now, total)
+                also(n_saved, total)
 
         yield update
 
 
 def row_texts(stimuli: Iterable[Stimuli], kind: Kind) -> dict[str, str]:
-    """Returns the text that a kind of model reads of each row, by "row ID"."""
-    columns_read = (
-        ["context", "sentence"] if kind == "causal" else ["context", "right_context", "sentence"]
-    )
-    return {
-        f"row {row}": text
-        for rows in stimuli
-        for row, text in zip(rows.columns()["id"], rows.texts(*columns_read), strict=True)
-    }
+    """Returns "row ID" -> the text that a kind of model reads of the row."""
+    columns_read = ["context", "right_context", "sentence"]
+    if kind == "causal":
+        columns_read.remove("right_context")
+    text_of_row = {}
+    for rows in stimuli:
+        ids = rows.columns()["id"]
+        for row_id, text in zip(ids, rows.texts(*columns_read), strict=True):
+            text_of_row[f"row {row_id}"] = text
+    return text_of_row
 
 
 def start_warning(model: Model, texts: Mapping[str, str]) -> str | None:
-    """Returns one line about contexts that are empty for a model that reads nothing before them."""
+    """Returns one line about rows with an empty text, for a model that reads nothing before it.
+
+    None without such rows, and for a model that reads a token or a prompt before every text.
+
+    Args:
+        model: the model that is asked.
+        texts: row -> the text that the model reads.
+    """
     empty_rows = [row for row, text in texts.items() if not text]
-    if not empty_rows or model.info.kind != "causal" or model.info.sentence_bos or model.prompt:
+    reads_nothing_before = (
+        model.info.kind == "causal" and not model.info.sentence_bos and not model.prompt
+    )
+    if not empty_rows or not reads_nothing_before:
         return None
     problem = "has no beginning-of-sequence token before an empty context"
     return f"model {model.info.id} {problem}: no probability of the word in {first_few(empty_rows)}"
 
 
 def control_warning(model: Model, texts: Mapping[str, str]) -> str | None:
-    """Returns one line about `texts` (place -> text) with the name of a control token, or None."""
+    """Returns one line about texts with the name of a control token, e.g. `</s>`; None without any.
+
+    Args:
+        model: the model that is asked.
+        texts: what the line calls a text -> the text.
+    """
     distinct_texts = list(dict.fromkeys(texts.values()))
     names_in_text = dict(zip(distinct_texts, model.control_names(distinct_texts), strict=True))
-    examples = [
-        f"{names_in_text[text][0]} in {place}"
-        for place, text in texts.items()
-        if names_in_text[text]
-    ]
+    examples = []
+    for place, text in texts.items():
+        names = names_in_text[text]
+        if names:
+            examples.append(f"{names[0]} in {place}")
     if not examples:
         return None
     return (

@@ -43,24 +43,27 @@ def run_members(
     run_options: RunOptions,
     processes: Processes,
 ) -> list[tuple[dict[str, str], Run]]:
-    """Runs one model by every combination; finished runs are read back, interrupted ones resumed.
+    """Runs one model by every combination of knobs.
+
+    Finished runs are read back, interrupted ones resumed. Combinations that ask the same questions
+    as an earlier one are left out.
 
     Args:
         model_id, options, inputs, run_options, processes: see `run_model`; knobs have defaults.
         values: what varies; a knob that does not apply to the model is left out.
 
     Returns:
-        of each combination the choices of the knobs that apply, and the run; [] on all processes
-        but the first.
+        of each combination the choices of the knobs that apply (knob -> choice), and the run; [] on
+        all processes but the first.
     """
     model = load_everywhere(model_id, options, processes)
-    open_knobs = _open_knobs(model.info, inputs.asks, values, options, processes)
+    knobs = _varied_knobs(model.info, inputs.asks, values, options, processes)
     slug = results.model_slug(model.info.id, model.info.revision, run_options.name)
     shared_folder = run_options.output / slug / "shared"
     members: list[tuple[dict[str, str], Run]] = []
-    tried_choices = list[dict[str, str]]()
-    asked_keys = set[tuple[str, ...]]()
-    for fields in _combinations({knob: values[knob] for knob in open_knobs}):
+    choices_so_far = list[dict[str, str]]()
+    keys_so_far = set[tuple[str, ...]]()
+    for fields in _combinations({knob: values[knob] for knob in knobs}):
         try:
             member_options = replace(options, **fields)
             with processes.shared_errors():
@@ -68,30 +71,28 @@ def run_members(
             if variant is None:  # the unit needs weights of another dtype
                 del model
                 variant = model = load_everywhere(model_id, member_options, processes)
-            choices = {
-                knob: _choice(knob, member_options, variant, inputs.asks) for knob in open_knobs
-            }
-            if choices in tried_choices:
+            choices = {knob: _choice(knob, member_options, variant, inputs.asks) for knob in knobs}
+            if choices in choices_so_far:
                 continue  # another name for what bos auto does
             with processes.shared_errors():
                 member_inputs = inputs.asked_by(member_options)
-                keys = _keys(variant, member_inputs)
+                keys = _question_keys(variant, member_inputs)
         except BadInput as error:
-            if fields.get("bos") in ("always", "eos") and asked_keys:
+            if fields.get("bos") in ("always", "eos") and keys_so_far:
                 continue  # the tokenizer lacks the token, or the prompt begins with it
-            asked_with = f"asked with {_texts(fields)}; --knobs leaves knobs out"
+            asked_with = f"asked with {_choices_text(fields)}; --knobs leaves knobs out"
             raise type(error)(f"{error} ({asked_with})") from None
-        tried_choices.append(choices)
-        if keys in asked_keys:
-            continue
-        asked_keys.add(keys)
+        choices_so_far.append(choices)
+        if keys in keys_so_far:
+            continue  # the combination asks the same as an earlier one
+        keys_so_far.add(keys)
         if processes.first and not run_options.quiet:
-            print(f"lmdiag: {_texts(choices) or 'the one protocol'}", file=sys.stderr)
+            print(f"lmdiag: {_choices_text(choices) or 'the one protocol'}", file=sys.stderr)
         owner = json.dumps([results.identity(variant.info, inputs.protocol, "")])
         journal = Journal(shared_folder, processes.rank, owner)
         run = run_model(
             model_id, member_options, member_inputs, run_options, processes,
-            loaded=variant, warns=len(asked_keys) == 1, journal=journal,
+            loaded=variant, warns=len(keys_so_far) == 1, journal=journal,
         )  # fmt: skip
         if run is not None:
             members.append((choices, run))
@@ -100,25 +101,29 @@ def run_members(
     return members
 
 
-def _open_knobs(
+def _varied_knobs(
     info: ModelInfo, asks: str, values: KnobValues, options: LoadOptions, processes: Processes
 ) -> list[str]:
-    """Returns the knobs that vary and apply to a model.
+    """Returns the knobs that vary and apply to a model; a line names prompts that do not apply.
 
     `BadInput` if `unit` varies and the weights are too coarse: the search over words needs float32.
+
+    Args:
+        info: of the model.
+        asks: what the rows ask, "word" or "sentence".
+        values: the knobs that vary, if they apply.
+        options: how the model was loaded.
+        processes: of which the first one prints.
     """
-    knobs = [
-        knob
-        for knob in applicable_knobs(asks, info.kind, counts_words=info.counts_words)
-        if knob in values
-    ]
+    possible_knobs = applicable_knobs(asks, info.kind, counts_words=info.counts_words)
+    knobs = [knob for knob in possible_knobs if knob in values]
     for knob, choices in values.items() if processes.first else ():
         if knob not in knobs and KNOBS[knob].is_text and len(choices) > 1:
             print(f"lmdiag: {info.id} is not causal: it is asked without a {knob}", file=sys.stderr)
-    coarse = options.quantization or options.dtype
-    if coarse in _TOO_COARSE and "unit" in knobs:
+    precision = options.quantization or options.dtype
+    if precision in _TOO_COARSE and "unit" in knobs:
         raise BadInput(
-            f"unit word needs float32, not {coarse}: use --dtype float32, or leave unit out of "
+            f"unit word needs float32, not {precision}: use --dtype float32, or leave unit out of "
             "--knobs"
         )
     return knobs
@@ -129,14 +134,20 @@ def _combinations(values: KnobValues) -> Iterator[dict[str, Any]]:
 
     Combinations that a rule of `asking.rules` refuses are left out.
     """
-    for values_of_knobs in product(*values.values()):
-        fields = {name: value for choice in values_of_knobs for name, value in choice.items()}
-        if not refusal(Case(given=QueryOptions(**fields).stored())):
+    for fields_of_knobs in product(*values.values()):
+        fields: dict[str, Any] = {}
+        for fields_of_knob in fields_of_knobs:
+            fields |= fields_of_knob
+        problem = refusal(Case(given=QueryOptions(**fields).stored()))
+        if not problem:
             yield fields
 
 
-def _keys(model: Model, inputs: Inputs) -> tuple[str, ...]:
-    """The keys of all questions of a model, see `Model.key`."""
+def _question_keys(model: Model, inputs: Inputs) -> tuple[str, ...]:
+    """Returns the keys of all questions, which are equal where a model is asked the same.
+
+    See `Model.key`.
+    """
     if inputs.verbs:
         model.set_verbs(inputs.verbs)
     parts = distinct_questions(inputs.settings, kind=model.info.kind, cased=model.info.cased)
@@ -144,15 +155,22 @@ def _keys(model: Model, inputs: Inputs) -> tuple[str, ...]:
     return tuple(model.key(question, inputs.protocol.top) for question in encoded)
 
 
-def _choice(knob: str, chosen: LoadOptions, model: Model, asks: str) -> str:
-    """Returns the choice of a knob; for `bos="auto"`, what it does with this model."""
-    if knob == "bos" and chosen.bos == "auto":
-        is_sentence = asks == "sentence" and chosen.elicitation == "probability"
+def _choice(knob: str, options: LoadOptions, model: Model, asks: str) -> str:
+    """Returns the choice of a knob; for `bos="auto"`, what it does with this model.
+
+    Args:
+        knob: its name, e.g. "unit".
+        options: how the model is asked.
+        model: the model.
+        asks: what the rows ask, "word" or "sentence".
+    """
+    if knob == "bos" and options.bos == "auto":
+        is_sentence = asks == "sentence" and options.elicitation == "probability"
         has_bos = model.info.sentence_bos if is_sentence else model.info.bos
         return "always" if has_bos else "never"
-    return KNOBS[knob].choice(chosen)
+    return KNOBS[knob].choice(options)
 
 
-def _texts(choices: Mapping[str, Any]) -> str:
-    """Choices of knobs as a message shows them, without empty ones."""
+def _choices_text(choices: Mapping[str, Any]) -> str:
+    """Returns knobs and their choices, without empty ones, e.g. "unit word, bos never"."""
     return ", ".join(f"{knob} {choice}" for knob, choice in choices.items() if choice)

@@ -56,10 +56,13 @@ class Inputs:
         return {task: design for task, design in designs.items() if design}
 
     def record(self, results: Results, warning: str | None) -> Results:
-        """Returns results with the design of own rows and the warnings of model and rows."""
-        designs = self.designs()
-        lines = [f"{task}: {line}" for task, design in designs.items() for line in design.warnings]
-        warnings = [*filter(None, [warning]), *lines]
+        """Returns results with the design of own rows and the warnings of model and rows.
+
+        `warning` is that of the model, or None.
+        """
+        warnings = [warning] if warning else []
+        for task, design in self.designs().items():
+            warnings += [f"{task}: {line}" for line in design.warnings]
         return replace(results, design=self.design, table=self.table, warnings=warnings)
 
     def asked_by(self, query: QueryOptions) -> Inputs:
@@ -74,7 +77,9 @@ class Inputs:
                     f"{task} has nothing to choose between: --elicitation choice needs the columns "
                     "good and contrast"
                 )
-        settings = [replace(x, wording=wording, entropy=query.entropy) for x in self.settings]
+        settings = [
+            replace(setting, wording=wording, entropy=query.entropy) for setting in self.settings
+        ]
         protocol = replace(self.protocol, **query_options(query))
         return replace(self, settings=settings, protocol=protocol)
 
@@ -90,8 +95,8 @@ class Inputs:
     @property
     def asks(self) -> Literal["word", "sentence"]:
         """What all rows ask, see `Diagnostic.asks`."""
-        stimuli = [*self.stimuli.values()]
-        return stimuli[0].diagnostic.asks  # `load_inputs` refuses tasks that ask differently
+        first_task = next(iter(self.stimuli.values()))
+        return first_task.diagnostic.asks  # `load_inputs` refuses tasks that ask differently
 
 
 def load_inputs(
@@ -122,7 +127,8 @@ def load_inputs(
         raise BadInput(f"--tasks {' '.join(tasks)}: rows in memory have one name")
     if not tasks:
         available = stimuli.tasks(data)
-        tasks = tuple(task for task in available if task in DIAGNOSTICS) or tuple(available)
+        built_in_tasks = tuple(task for task in available if task in DIAGNOSTICS)
+        tasks = built_in_tasks or tuple(available)
     protocol = replace(protocol, tasks=tasks, perturb=chosen(protocol.perturb, tasks))
     reading_options: dict[str, Any] = {"limit": protocol.limit, "seed": seed}
     reading_options |= {
@@ -133,11 +139,11 @@ def load_inputs(
     stimuli_of_task = {task: stimuli.load(data, task, **reading_options) for task in tasks}
     _check_together(stimuli_of_task)
     check_columns(stimuli_of_task, design)
-    all_settings = [
-        Setting(rows if name == NONE else perturb(rows, name, run, seed), name, run)
-        for task, rows in stimuli_of_task.items()
-        for name, run in settings(task, protocol.perturb, protocol.shuffles)
-    ]
+    all_settings = []
+    for task, rows in stimuli_of_task.items():
+        for name, shuffle in settings(task, protocol.perturb, protocol.shuffles):
+            asked_rows = rows if name == NONE else perturb(rows, name, shuffle, seed)
+            all_settings.append(Setting(asked_rows, name, shuffle))
     verb_pairs = []
     if any(rows.diagnostic.has_verbs for rows in stimuli_of_task.values()):
         verb_pairs = stimuli.load_verbs(verbs or stimuli_of_task[tasks[0]].source)
@@ -147,17 +153,19 @@ def load_inputs(
 
 
 def _check_together(stimuli_of_task: Mapping[str, Stimuli]) -> None:
-    """Refuses an id in two tasks, and tasks with blanks beside tasks with sentences."""
+    """Refuses tasks that cannot be in one run.
+
+    Those have an id in common, or one has words at blanks and another one whole sentences.
+    """
     task_of_id: dict[str, str] = {}
     for task, rows in stimuli_of_task.items():
-        for row in rows.columns()["id"]:
-            if task_of_id.setdefault(row, task) != task:
-                raise BadInput(
-                    f"id {row} is in both {task_of_id[row]} and {task}: rename it in one"
-                )
-    task_of_unit = {rows.diagnostic.asks: task for task, rows in stimuli_of_task.items()}
-    if len(task_of_unit) > 1:
+        for row_id in rows.columns()["id"]:
+            first_task = task_of_id.setdefault(row_id, task)
+            if first_task != task:
+                raise BadInput(f"id {row_id} is in both {first_task} and {task}: rename it in one")
+    task_that_asks = {rows.diagnostic.asks: task for task, rows in stimuli_of_task.items()}
+    if len(task_that_asks) > 1:
         raise BadInput(
-            f"{task_of_unit['sentence']} has whole sentences and "
-            f"{task_of_unit['word']} has blanks: run one after the other, with --tasks"
+            f"{task_that_asks['sentence']} has whole sentences and "
+            f"{task_that_asks['word']} has blanks: run one after the other, with --tasks"
         )

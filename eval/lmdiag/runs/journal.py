@@ -35,7 +35,9 @@ class Journal:
 
     def __init__(self, folder: Path, rank: int = 0, owner: str = "") -> None:
         self.folder = folder
-        self._seed = zlib.crc32(owner.encode())
+        # the checksum of a record starts from that of the owner
+        self._owner_checksum = zlib.crc32(owner.encode())
+        # no other process, also of another machine, writes the same file
         self._path = folder / f"{rank:05d}-{time.time_ns():x}-{os.getpid()}.jsonl"
         self._file: IO[bytes] | None = None
 
@@ -44,28 +46,33 @@ class Journal:
         from pydantic import ValidationError
 
         answer_type = Answer | SentenceAnswer
-        # numbers are the `ModelInfo.check_log_probs` of a model behind a server
+        # several answers are those of layers; numbers are the `ModelInfo.check_log_probs` of a
+        # model behind a server
         adapter = type_adapter(dict[str, answer_type | tuple[answer_type, ...] | tuple[float, ...]])
         answers: dict[str, Any] = {}
         for path in sorted(self.folder.glob("*.jsonl")):
             with readable(path), path.open("rb") as lines:
                 for line in lines:
                     checksum, _, text = line.rstrip(b"\n").partition(b" ")
-                    if line.endswith(b"\n") and checksum == self._checksum(text):
+                    is_whole = line.endswith(b"\n") and checksum == self._checksum(text)
+                    if is_whole:
                         with suppress(ValidationError):  # of a version with other fields
                             answers |= adapter.validate_json(text)
         return answers
 
     def _checksum(self, text: bytes) -> bytes:
-        return b"%08x" % zlib.crc32(text, self._seed)
+        """Returns the CRC-32 of owner and text, as eight hexadecimal digits."""
+        return b"%08x" % zlib.crc32(text, self._owner_checksum)
 
     def append(self, answers: Mapping[str, Any]) -> None:
-        """Saves one finished batch; when this returns, it survives a crash of the machine."""
+        """Saves one finished batch (key -> answer), so that it survives a crash of the machine."""
+
+        def fields(answer: Any) -> dict[str, Any]:
+            """Returns the fields of an `Answer` or a `SentenceAnswer`, by name."""
+            return {name: getattr(answer, name) for name in answer.__slots__}
+
         text = json.dumps(
-            dict(answers),
-            default=lambda answer: {name: getattr(answer, name) for name in answer.__slots__},
-            ensure_ascii=False,
-            separators=(",", ":"),
+            dict(answers), default=fields, ensure_ascii=False, separators=(",", ":")
         ).encode()
         if self._file is None:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -75,9 +82,11 @@ class Journal:
         os.fsync(self._file.fileno())
 
     def __enter__(self) -> Journal:
+        """Returns the journal, whose file is closed at the end of the block."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Closes the file, if anything was saved."""
         if self._file is not None:
             self._file.close()
 
@@ -85,14 +94,18 @@ class Journal:
 def kept_answers(
     output: Path | None, info: ModelInfo, what: str, facts: Sequence[str]
 ) -> AbstractContextManager[Journal | None]:
-    """Returns the journal of what a model is asked outside of runs; None to keep nothing.
+    """Returns the journal of what a model is asked outside of runs, for a `with` statement.
 
-    `output` is the folder of all models, `what` begins the name of the journal's own folder, and
-    `facts` decide the answers beside the model.
+    Args:
+        output: the folder of all models; None to keep nothing: the journal is None, too.
+        info: of the model.
+        what: begins the name of the journal's own folder.
+        facts: what decides the answers beside the model.
     """
     if output is None:
         return nullcontext()
-    model_key = [info.id, info.commit, info.dtype, str(info.quantization), str(info.server)]
-    identity = json.dumps([*model_key, *facts])
-    name = f"{what}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
-    return Journal(output / model_slug(info.id, info.revision, info.name) / name, owner=identity)
+    model_facts = [info.id, info.commit, info.dtype, str(info.quantization), str(info.server)]
+    identity = json.dumps([*model_facts, *facts])
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
+    model_folder = output / model_slug(info.id, info.revision, info.name)
+    return Journal(model_folder / f"{what}-{digest}", owner=identity)

@@ -50,8 +50,8 @@ class Processes:
         self.rank = 0
         self.count = 1
         self.device: str | None = None
-        announced = int(os.environ.get("WORLD_SIZE", "1"))  # by accelerate or torchrun
-        if alone or announced == 1:
+        n_announced = int(os.environ.get("WORLD_SIZE", "1"))  # by accelerate or torchrun
+        if alone or n_announced == 1:
             return
         end_with_parent(os.getppid())  # a launcher that is killed cannot end its processes
         import torch
@@ -59,8 +59,9 @@ class Processes:
 
         # Without an accelerator, accelerate joins processes only if it is told to use the CPU;
         # otherwise it silently runs each of them alone.
+        uses_cpu = not torch.accelerator.is_available()
         try:
-            state = PartialState(cpu=not torch.accelerator.is_available(), timeout=_WAIT)
+            state = PartialState(cpu=uses_cpu, timeout=_WAIT)
         except torch.distributed.DistError as error:
             address = ":".join(os.environ.get(f"MASTER_{part}", "") for part in ("ADDR", "PORT"))
             remedy = "another program uses the port: choose another MASTER_PORT"
@@ -69,9 +70,9 @@ class Processes:
         self.rank = state.process_index
         self.count = state.num_processes
         self.device = str(state.device)
-        if self.count != announced:
+        if self.count != n_announced:
             raise BadInput(
-                f"{announced} processes were announced but {self.count} joined: "
+                f"{n_announced} processes were announced but {self.count} joined: "
                 "start them by `accelerate launch` or `torchrun`"
             )
 
@@ -86,7 +87,7 @@ class Processes:
             return value
         from accelerate.utils import broadcast_object_list
 
-        with _process_lost():
+        with _as_connection_error():
             return broadcast_object_list([value], from_process=0)[0]
 
     def gather(self, value: Any) -> list[Any]:
@@ -95,36 +96,44 @@ class Processes:
             return [value]
         from accelerate.utils import gather_object
 
-        with _process_lost():
+        with _as_connection_error():
             return list(gather_object([value]))
 
     @contextmanager
     def shared_errors(self) -> Iterator[None]:
-        """Makes bad input in one process's block a `SharedError` of all, at the block's end."""
-        error = None
+        """Raises `SharedError` on every process if the block of one of them raised `BadInput`.
+
+        All processes wait for each other at the end of the block.
+        """
+        own_message = None
         try:
             yield
-        except BadInput as bad:
-            error = str(bad)
-        for message in self.gather(error):
+        except BadInput as error:
+            own_message = str(error)
+        for message in self.gather(own_message):
             if message is not None:
                 raise SharedError(message)
 
     def __enter__(self) -> Processes:
+        """Returns the processes, whose group this process leaves at the end of the block."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: object
     ) -> None:
-        """Ends the group of processes; what a failed process does depends on how it failed."""
+        """Leaves the group of processes, as the block ended.
+
+        Without an error, or with one that all processes know of, it waits for the others. With
+        another error it does not; a lost connection becomes a `ConnectionError`.
+        """
         if self.count == 1:
             return
         if kind is None or issubclass(kind, SharedError):
             self.gather(None)  # the first process, which serves the others, does not leave early
             time.sleep(0.05)  # gloo's threads abort an interpreter that ends during an exchange
-        elif isinstance(error, RuntimeError) and "onnection" in str(error):
+        elif isinstance(error, RuntimeError) and "connection" in str(error).lower():
             # gloo raises this within a model that is split over the processes
-            with _process_lost():
+            with _as_connection_error():
                 raise error
         if kind is None or issubclass(kind, BadInput):
             from torch.distributed import destroy_process_group
@@ -133,7 +142,7 @@ class Processes:
 
 
 @contextmanager
-def _process_lost() -> Iterator[None]:
+def _as_connection_error() -> Iterator[None]:
     """Turns what torch raises when another process has ended into `ConnectionError`, one line."""
     try:
         yield

@@ -85,12 +85,12 @@ def run_model(
         the finished run; None on all processes but the first.
     """
     processes = processes or Processes(alone=True)
-    with processes.shared_errors():
-        if loaded is None:
+    if loaded is None:  # what can be refused before the model is loaded
+        with processes.shared_errors():
             _refuse_options_of_blanks(inputs)
-        if processes.first and loaded is None and not run_options.overwrite:
-            slug = results.model_slug(model_id, options.revision, run_options.name)
-            refuse_other_rows(run_options.output / slug, inputs)
+            if processes.first and not run_options.overwrite:
+                slug = results.model_slug(model_id, options.revision, run_options.name)
+                refuse_other_rows(run_options.output / slug, inputs)
     started = time.monotonic()
     model = loaded or load_everywhere(model_id, options, processes)
     load_seconds = time.monotonic() - started
@@ -98,6 +98,7 @@ def run_model(
     inputs = _effective_inputs(inputs, model, warns=warns, prints=processes.first)
 
     def ask(directory: results.RunDirectory) -> tuple[list[list[Predictions]], int]:
+        """Returns the predictions of each setting, as those of one run; see `_make_runs`."""
         owner = json.dumps(inputs.identity(model.info))
         own_journal = journal or Journal(directory.journal, processes.rank, owner)
         predictions, n_contexts = _ask(
@@ -110,7 +111,7 @@ def run_model(
 
 
 def _refuse_options_of_blanks(inputs: Inputs) -> None:
-    """Refuses, before a model is loaded, options that whole sentences do not have."""
+    """Refuses options that rows of whole sentences do not have; rows with blanks have them all."""
     if inputs.protocol.elicitation == "probability":  # a choice is asked in words
         problem = refusal(Case(given=inputs.protocol.stored(), asks=inputs.asks))
         if problem:
@@ -140,8 +141,8 @@ def run_layers(
         the finished runs by layer; [] on all processes but the first.
     """
     processes = processes or Processes(alone=True)
-    with processes.shared_errors():
-        if loaded is None:
+    if loaded is None:
+        with processes.shared_errors():
             _refuse_options_of_blanks(inputs)
     started = time.monotonic()
     model = loaded or load_everywhere(model_id, options, processes)
@@ -159,6 +160,7 @@ def run_layers(
         shutil.rmtree(shared_journal.folder, ignore_errors=True)
 
     def ask(_: results.RunDirectory) -> tuple[list[list[Predictions]], int]:
+        """Returns the predictions of each layer and setting; see `_make_runs`."""
         return _ask(
             predict_layers, layers_model, inputs, run_options, processes, shared_journal, warns=True
         )
@@ -193,32 +195,18 @@ def _make_runs(
     info = model.info
     folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
     paths = [results.run_folder(folder, inputs.protocol) for inputs in inputs_of_runs]
-    directories = [*map(results.RunDirectory, paths)]
+    directories = [results.RunDirectory(path) for path in paths]
     with ExitStack() as opened:
         finished = []
         for directory, inputs in zip(directories, inputs_of_runs, strict=True):
             opened.callback(directory.close)
             with processes.shared_errors():
-                identity, overwrite = inputs.identity(info), run_options.overwrite
-                earlier_answers = None
-                if processes.first and not overwrite:
-                    earlier_answers = answers_of_run(directory.path, inputs, info)
-                if earlier_answers is not None:
-                    directory.take()
-                    is_finished = True
-                else:
-                    is_finished = processes.first and directory.open(identity, overwrite=overwrite)
-                if model.check_key and is_finished:
-                    if earlier_answers is not None:
-                        earlier = earlier_answers.results
-                    else:
-                        earlier = results.read_results(directory.path)
-                    if earlier.model.check_log_probs is not None:  # else of an earlier version
-                        model.refuse_other_model(earlier.model.check_log_probs)
-                if earlier_answers is not None:
-                    _finish_with_kept_answers(directory, model, inputs, earlier_answers)
+                is_finished = processes.first and _open_directory(
+                    directory, model, inputs, overwrite=run_options.overwrite
+                )
             finished.append(is_finished)
-        if not all(finished := processes.share(finished)):
+        finished = processes.share(finished)
+        if not all(finished):
             started = time.monotonic()
             verbs = inputs_of_runs[0].verbs
             n_verbs = model.set_verbs(verbs) if verbs else None
@@ -242,23 +230,55 @@ def _make_runs(
         return [_read_back(directory, inputs, model.warning) for directory, inputs in pairs]
 
 
+def _open_directory(
+    directory: results.RunDirectory, model: Model, inputs: Inputs, *, overwrite: bool
+) -> bool:
+    """Takes the directory of a run; returns whether it has the finished run.
+
+    If it has a run that asked the same questions of rows that were read in another way, the results
+    of the new run are computed from its answers. `BadInput` if a server has another model now.
+    """
+    earlier_run = None
+    if not overwrite:
+        earlier_run = answers_of_run(directory.path, inputs, model.info)
+    if earlier_run is not None:
+        directory.take()
+    elif not directory.open(inputs.identity(model.info), overwrite=overwrite):
+        return False
+    if model.check_key:  # of a model behind a server
+        if earlier_run is not None:
+            earlier_results = earlier_run.results
+        else:
+            earlier_results = results.read_results(directory.path)
+        check_log_probs = earlier_results.model.check_log_probs
+        if check_log_probs is not None:  # None in files of earlier versions
+            model.refuse_other_model(check_log_probs)
+    if earlier_run is not None:
+        _finish_with_kept_answers(directory, model, inputs, earlier_run.results)
+    return True
+
+
 def _finish_with_kept_answers(
-    directory: results.RunDirectory, model: Model, inputs: Inputs, earlier_answers: Run
+    directory: results.RunDirectory, model: Model, inputs: Inputs, earlier: Results
 ) -> None:
     """Writes the results of a run whose questions an earlier run in the directory answered.
 
     Its rows are read in another way, as with another critical word, but the questions are the same.
     The file of predictions stays, and the results are replaced at once: whatever ends the process,
     the directory has the earlier run or the new one.
+
+    Args:
+        directory: of both runs, taken.
+        model, inputs: of the new run.
+        earlier: the results of the earlier run.
     """
     path = directory.path
     print(
         f"lmdiag: {path} has the answers to the same questions: figures are computed from them",
         file=sys.stderr,
     )
-    earlier = earlier_answers.results
-    counts = earlier.n_contexts, earlier.device.processes
-    computed = results_of(path, model, inputs, *counts, earlier.seconds)
+    n_processes = earlier.device.processes
+    computed = results_of(path, model, inputs, earlier.n_contexts, n_processes, earlier.seconds)
     computed = replace(computed, n_verbs=earlier.n_verbs)
     warning = earlier.model_warnings[0] if earlier.model_warnings else None
     (path / results.REPORT).unlink(missing_ok=True)
@@ -266,12 +286,16 @@ def _finish_with_kept_answers(
 
 
 def _read_back(directory: results.RunDirectory, inputs: Inputs, warning: str | None) -> Run:
-    """Returns a finished run; results and report are written again if the design is another one."""
+    """Returns a finished run; if the inputs give another design, its results get this design.
+
+    The report is then removed, so that it is written again. `warning` is that of the model.
+    """
     finished = results.read_results(directory.path)
-    if inputs.design not in (finished.design, FOUND_DESIGN):  # the report is written anew
+    if inputs.design not in (finished.design, FOUND_DESIGN):
         (directory.path / results.REPORT).unlink(missing_ok=True)
-        # a model that answered nothing in this process has no warning yet
-        warning = warning or next(iter(finished.model_warnings), None)
+        if not warning and finished.model_warnings:
+            # a model that answered nothing in this process has no warning yet
+            warning = finished.model_warnings[0]
         finished = inputs.record(finished, warning)
         directory.finish(finished)
     return results.opened_run(directory.path, finished, inputs.stimuli)
@@ -281,8 +305,10 @@ def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool
     """Returns the inputs as a model is asked: with its prompt, without options that have no effect.
 
     Args:
+        inputs: as the user gave them.
+        model: the model that is asked.
         warns: also print remarks on `bos` and the warning of the model.
-        prints: whether this process prints what is ignored.
+        prints: whether this process prints the options that have no effect, and warnings.
     """
     # only the model knows what its chat template puts around a context
     protocol = replace(inputs.protocol, prompt=model.prompt)
@@ -305,38 +331,49 @@ def _ask(
     *,
     warns: bool,
 ) -> tuple[Any, int]:
-    """Asks the questions whose answers the journal does not have.
+    """Asks the questions whose answers the journal does not have, with a progress bar.
 
     Args:
         predict: `predict` or `predict_layers`, whose value is returned.
+        model, inputs, run_options, processes: see `run_model`.
+        journal: gets the answers.
+        warns: print a warning of texts with control tokens, and one of empty texts.
     """
     label = None
     if processes.first:
-        text_of_row = row_texts(inputs.stimuli.values(), model.info.kind) if warns else {}
-        for warning in (control_warning(model, text_of_row), start_warning(model, text_of_row)):
-            if warning:
-                print(f"lmdiag: warning: {warning}", file=sys.stderr)
-        label = None if run_options.quiet else model.info.name or model.info.id
+        if warns:
+            text_of_row = row_texts(inputs.stimuli.values(), model.info.kind)
+            warnings = (control_warning(model, text_of_row), start_warning(model, text_of_row))
+            for warning in warnings:
+                if warning:
+                    print(f"lmdiag: warning: {warning}", file=sys.stderr)
+        if not run_options.quiet:
+            label = model.info.name or model.info.id
+    # processes that ask each batch together have the same answers: the first one saves them
+    saves = processes.first or not processes.together
     with journal:
         return predict(
             model, inputs.settings, top=inputs.top, batch_size=run_options.batch_size,
-            journal=journal if processes.first or not processes.together else None,
+            journal=journal if saves else None,
             processes=processes, label=label, on_progress=run_options.on_progress,
         )  # fmt: skip
 
 
 def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -> Model:
-    """Loads a model on every process."""
+    """Returns a model that is loaded on every process; an error of one is raised on all."""
     from lmdiag import models
 
-    if "torch" in sys.modules:  # there may be a model that was loaded before
-        gc.collect()
+    if "torch" in sys.modules:
+        gc.collect()  # frees the memory of a model that was loaded before and is not used any more
     with processes.shared_errors():
         return models.load(model_id, options)
 
 
 def _path_of_data(source: str, directory: Path) -> str:
-    """Returns the path of a data set from a run directory; "" if it is not a file or folder."""
+    """Returns the path of a data set, relative to a run directory; "" if it is not on the disk.
+
+    `source` is what the user named: a file, a folder, or a data set on the Hub.
+    """
     path = user_path(source)
     if not exists(path):
         return ""
@@ -355,7 +392,14 @@ def save(
     n_processes: int,
     seconds: Mapping[str, float],
 ) -> Results:
-    """Writes predictions, one per setting; returns the results that follow from the file."""
+    """Writes predictions, one per setting; returns the results that follow from the file.
+
+    Args:
+        path: the run directory.
+        model, inputs: what was asked.
+        predictions: of each setting of the inputs.
+        n_contexts, n_processes, seconds: see `results_of`.
+    """
     write(path / results.PREDICTIONS, predictions)
     return results_of(path, model, inputs, n_contexts, n_processes, seconds)
 
@@ -368,10 +412,17 @@ def results_of(
     n_processes: int,
     seconds: Mapping[str, float],
 ) -> Results:
-    """Returns the results that follow from the predictions in a directory."""
+    """Returns the results that follow from the predictions in a directory.
+
+    Args:
+        path: the run directory.
+        model, inputs: what was asked.
+        n_contexts: number of distinct contexts.
+        n_processes: number of processes that shared the run.
+        seconds: step -> how long it took.
+    """
     info = model.info
     fingerprint = inputs.fingerprint
-    scoring = inputs.protocol, info.word_folds, info.kind
     # figures follow from the file, not from memory: whoever reads the file computes the same
     saved_predictions = read_run(path / results.PREDICTIONS, inputs.stimuli)
     data_of_task = {}
@@ -383,8 +434,19 @@ def results_of(
         for (setting, _), shuffle in saved_predictions[task].items():
             shuffles_of.setdefault(setting, []).append(shuffle)
         for setting, shuffles in shuffles_of.items():
-            tasks[task][setting] = evaluation.evaluate(rows, shuffles, *scoring, model=info)
-    stimuli = next(iter(inputs.stimuli.values()))  # all tasks have one source
+            tasks[task][setting] = evaluation.evaluate(
+                rows, shuffles, inputs.protocol, info.word_folds, info.kind, model=info
+            )
+    first_task = next(iter(inputs.stimuli.values()))  # all tasks have one source
+    data = results.DataInfo(
+        without_secrets(first_task.source),
+        first_task.revision,
+        fingerprint,
+        data_of_task,
+        without_secrets(_path_of_data(first_task.source, path)),
+    )
+    versions = {"lmdiag": __version__, "python": platform.python_version()}
+    versions |= {name: version(name) for name in _PACKAGES}
     asks_words = inputs.asks == "word"
     return Results(
         signature=results.signature(
@@ -392,16 +454,9 @@ def results_of(
         ),
         identity=inputs.identity(info),
         model=replace(info, **change_texts(asdict(info), without_secrets)),
-        data=results.DataInfo(
-            without_secrets(stimuli.source),
-            stimuli.revision,
-            fingerprint,
-            data_of_task,
-            without_secrets(_path_of_data(stimuli.source, path)),
-        ),
+        data=data,
         protocol=inputs.protocol,
-        versions={"lmdiag": __version__, "python": platform.python_version()}
-        | {name: version(name) for name in _PACKAGES},
+        versions=versions,
         device=results.Device(model.device, n_processes),
         seconds={name: round(value, 3) for name, value in seconds.items()},
         finished=datetime.now(UTC).isoformat(timespec="seconds"),

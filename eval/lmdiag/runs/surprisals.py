@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import repeat, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -71,8 +71,15 @@ def word_surprisals(
 ) -> DataFrame:
     """Returns a table with a row per word of the texts, in their order; see `api.surprisals`.
 
-    Equal texts are asked once. A text without a word has a number, but no rows. `entropy` asks for
-    entropies, too; `how` are further arguments of `ask`.
+    Its columns are those of `_TYPES`: `text` is the number of the text, from 1, also counting texts
+    without a word. Equal texts are asked once.
+
+    Args:
+        model: the model to ask.
+        texts: what it reads.
+        cuts: of each text, the positions, in characters, where a word is cut in two; () for none.
+        entropy: ask for the entropy before each word, too.
+        how: further arguments of `ask`.
     """
     sentences = _sentences(texts, cuts, entropy=entropy)
     questions = _distinct(sentences)
@@ -87,20 +94,24 @@ def layer_surprisals(
     entropy: bool = False,
     **how: Any,
 ) -> DataFrame:
-    """Returns the tables of `word_surprisals` after each layer, whose number is in `layer`.
+    """Returns the tables of `word_surprisals` after each layer as one, with a column `layer`.
 
-    `model` is one that `Model.at_layers` returns.
+    `model` is one that `Model.at_layers` returns; the other arguments are those of
+    `word_surprisals`.
     """
     sentences = _sentences(texts, cuts, entropy=entropy)
     questions = _distinct(sentences)
     answers = ask(model, questions, top=0, **how)
-    by_layer = zip(*answers, strict=True) if answers else [()] * len(model.layer_numbers)
-    tables = [_word_table(texts, sentences, questions, answers_of) for answers_of in by_layer]
-    return (
-        concat(dict(zip(model.layer_numbers, tables, strict=True)), names=["layer"])
-        .reset_index(level="layer")
-        .reset_index(drop=True)
-    )
+    answers_by_layer: list[tuple[SentenceAnswer, ...]]
+    if answers:  # to each question an answer of each layer
+        answers_by_layer = list(zip(*answers, strict=True))
+    else:  # no text has a word
+        answers_by_layer = [()] * len(model.layer_numbers)
+    table_of_layer = {}
+    for layer, answers_of_layer in zip(model.layer_numbers, answers_by_layer, strict=True):
+        table_of_layer[layer] = _word_table(texts, sentences, questions, answers_of_layer)
+    table = concat(table_of_layer, names=["layer"])
+    return table.reset_index(level="layer").reset_index(drop=True)
 
 
 def _sentences(
@@ -108,10 +119,10 @@ def _sentences(
 ) -> list[Sentence]:
     """Returns the texts as sentences, without white space around them, and their cuts moved.
 
-    White space at the ends would be tokens of its own.
+    White space at the ends would be tokens of its own. `cuts` are those of each text; () for none.
     """
     sentences = []
-    for text, positions in zip(texts, cuts or repeat(()), strict=bool(cuts)):
+    for text, positions in zip(texts, cuts or [()] * len(texts), strict=True):
         n_spaces = len(text) - len(text.lstrip())
         moved_cuts = tuple(position - n_spaces for position in positions)
         sentences.append(Sentence(text.strip(), moved_cuts, entropy=entropy))
@@ -119,7 +130,7 @@ def _sentences(
 
 
 def _distinct(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """The distinct sentences that have a text."""
+    """Returns the sentences that have a text, each once, in their order."""
     return [sentence for sentence in dict.fromkeys(sentences) if sentence.text]
 
 
@@ -133,20 +144,20 @@ def _word_table(
 
     Args:
         texts: as they were given.
-        sentences: of each text.
-        questions: the distinct sentences, with one of `answers` each.
+        sentences: of each text, without white space around it.
+        questions: the distinct sentences.
+        answers: to each question.
     """
-    words_of_sentence = {
-        question: [*zip_longest(answer.words, answer.entropies)]  # which may be ()
-        for question, answer in zip(questions, answers, strict=True)
-    }
+    answer_of = dict(zip(questions, answers, strict=True))
     rows = []
     sharing_of_word = list[str]()
     for number, (text, sentence) in enumerate(zip(texts, sentences, strict=True), start=1):
         n_spaces = len(text) - len(text.lstrip())
-        spans = words_of_sentence.get(sentence, [])
-        sharing_of_word += _token_sharing([span for span, _ in spans])
-        for position, (span, entropy) in enumerate(spans, start=1):
+        answer = answer_of.get(sentence, SentenceAnswer(()))
+        sharing_of_word += _sharing_neighbours(answer.words)
+        # there may be no entropies
+        words = zip_longest(answer.words, answer.entropies)
+        for position, (span, entropy) in enumerate(words, start=1):
             start = n_spaces + span.start
             word = text[start : n_spaces + span.end]
             surprisal = None
@@ -154,10 +165,12 @@ def _word_table(
                 surprisal = 0.0 - span.log_prob / math.log(2)
             rows.append((number, position, word, start, surprisal, span.n_tokens, entropy))
     table = DataFrame(rows, columns=[*_TYPES]).astype(_TYPES)
-    return table.assign(**{SHARES_TOKEN: sharing_of_word}) if any(sharing_of_word) else table
+    if any(sharing_of_word):
+        table[SHARES_TOKEN] = sharing_of_word
+    return table
 
 
-def _token_sharing(words: Sequence[WordSpan]) -> list[str]:
+def _sharing_neighbours(words: Sequence[WordSpan]) -> list[str]:
     """Returns with which neighbour each word shares a token: "previous", "next" or "" for none.
 
     A word of which `shares_token` holds has no token of its own: its characters are in the last
@@ -175,18 +188,24 @@ def _token_sharing(words: Sequence[WordSpan]) -> list[str]:
 
 
 def shared_warning(table: DataFrame) -> str | None:
-    """Returns a line on the words without a token of their own; None without any."""
+    """Returns a line on the words without a token of their own; None if there are none.
+
+    Args:
+        table: of `word_surprisals`, in which such words have "previous" in `SHARES_TOKEN`.
+    """
     if SHARES_TOKEN not in table:
         return None
-    word_groups = list[str]()
+    word_groups = list[str]()  # each of these words after those that it shares a token with
     group = ""
-    for word, sharing in table[["word", SHARES_TOKEN]].itertuples(index=False):
-        group = f"{group} {word}" if sharing == "previous" else word
-        if sharing == "previous":
+    for word, neighbour in table[["word", SHARES_TOKEN]].itertuples(index=False):
+        if neighbour == "previous":
+            group = f"{group} {word}"
             word_groups.append(group)
+        else:
+            group = word
     verb = "has" if len(word_groups) == 1 else "have"
-    lost = describe_shared_tokens(word_groups)
-    return f"{lost} {verb} no surprisal; that of the word before is of both"
+    words = describe_shared_tokens(word_groups)
+    return f"{words} {verb} no surprisal; that of the word before is of both"
 
 
 def ask_about_words(
@@ -202,36 +221,43 @@ def ask_about_words(
 ) -> list[tuple[SurprisalSource, LoadOptions]]:
     """Returns the surprisals of the words of a table, in the units of the procedure.
 
-    The model reads the running texts of the table. Entropies are asked for
-    where the procedure needs them. `output` keeps answers, see `kept_answers`.
+    The model reads the running texts of the table. Entropies are asked for where the procedure
+    needs them.
+
+    Args:
+        model: the model to ask.
+        options: how it was loaded.
+        table: the words, with human measures.
+        layers: after which the model answers, see `Model.at_layers`; () for the last one.
+        output: keeps answers, see `kept_answers`.
+        batch_size, label, on_progress: see `ask`.
 
     Returns:
-        one source, or one for each of `layers`, see `Model.at_layers`; and how the model was asked,
-        after its last layer as without layers.
+        one source, or one for each of `layers`; and how the model was asked, after its last layer
+        as without layers.
     """
-    columns = (SURPRISAL, ENTROPY) if needs_entropy(table) else (SURPRISAL,)
-    texts, all_cuts, places = table.running_texts()
-    cuts = [all_cuts.get(name, ()) for name in texts]
+    has_entropy = needs_entropy(table)
+    texts, cuts_of_text, places = table.running_texts()
+    cuts = [cuts_of_text.get(name, ()) for name in texts]
     info = model.info
-    journal_key = [options.unit, str(options.bos), str(options.pll), *columns[1:], *texts.values()]
-    journal_key += [str(all_cuts)] if all_cuts else []
-    ask_options: dict[str, Any] = {
-        "entropy": ENTROPY in columns,
-        "batch_size": batch_size,
-        "label": label,
-    }
-    ask_options |= {"cuts": cuts, "on_progress": on_progress}
+    journal_key = [options.unit, str(options.bos), str(options.pll)]
+    if has_entropy:
+        journal_key.append(ENTROPY)
+    journal_key += texts.values()
+    if cuts_of_text:
+        journal_key.append(str(cuts_of_text))
     inner_layers: Sequence[int | None] = [None]
     with kept_answers(output, info, "words", journal_key) as journal:
+        ask_options: dict[str, Any] = {
+            "cuts": cuts, "entropy": has_entropy, "batch_size": batch_size, "journal": journal,
+            "label": label, "on_progress": on_progress,
+        }  # fmt: skip
         if layers:
             layers_model = model.at_layers(layers)
             inner_layers = layers_model.layers
-            words = layer_surprisals(
-                layers_model, [*texts.values()], journal=journal, **ask_options
-            )
+            words = layer_surprisals(layers_model, [*texts.values()], **ask_options)
         else:
-            words = word_surprisals(model, [*texts.values()], journal=journal, **ask_options)
-    units_per_bit = math.log(2) if table.procedure.units == "nats" else 1.0
+            words = word_surprisals(model, [*texts.values()], **ask_options)
     options, ineffective = reset_ineffective(options, info, "sentence")
     warning = control_warning(model, {f"text {name}": text for name, text in texts.items()})
     bos_line = bos_remark(options, info, "sentence")
@@ -239,18 +265,22 @@ def ask_about_words(
     if shared:
         shared = f"{model_label(info, options)}: {shared}"
     lines = (*table.gap_notes(), *ineffective, bos_line, model.warning, warning, shared)
-    remarks = "; ".join(filter(None, lines))
+    remarks = "; ".join(line for line in lines if line)
+    units_per_bit = math.log(2) if table.procedure.units == "nats" else 1.0
+    rows = places[table.word]  # of each word of the table, its row in the table of surprisals
     sources = []
     words_of_layers = words.groupby("layer") if layers else [(None, words)]
     for inner_layer, (layer, words_of_layer) in zip(inner_layers, words_of_layers, strict=True):
-        values = words_of_layer[[*columns]].to_numpy().T[:, places[table.word]] * units_per_bit
-        entropy = values[1] if ENTROPY in columns else None
+        surprisals = words_of_layer[SURPRISAL].to_numpy()[rows] * units_per_bit
+        entropies = None
+        if has_entropy:
+            entropies = words_of_layer[ENTROPY].to_numpy()[rows] * units_per_bit
+        neighbours = None
+        if SHARES_TOKEN in words_of_layer:
+            neighbours = words_of_layer[SHARES_TOKEN].to_numpy(object)[rows]
         asked_options = replace(options, layer=inner_layer) if layers else options
         name = model_label(info, asked_options)
-        sharing = None
-        if SHARES_TOKEN in words_of_layer:
-            sharing = words_of_layer[SHARES_TOKEN].to_numpy(object)[places[table.word]]
-        source = SurprisalSource(name, values[0], "", remarks, entropy, layer, sharing)
+        source = SurprisalSource(name, surprisals, "", remarks, entropies, layer, neighbours)
         sources.append((source, asked_options))
     return sources
 
@@ -276,15 +306,19 @@ class NamedTexts(NamedTuple):
     words: HumanTable | None = None
 
     def of_table(self, surprisals: DataFrame) -> DataFrame:
-        """Returns a table of `LanguageModel.surprisals` with the names and words of the table."""
-        if "layer" in surprisals:
-            return concat(
-                [self._of_layer(part) for _, part in surprisals.groupby("layer")], ignore_index=True
-            )
-        return self._of_layer(surprisals)
+        """Returns the surprisals of these texts with their names, and of the words of a table.
+
+        Args:
+            surprisals: of all words of the texts, a table of `LanguageModel.surprisals`.
+        """
+        if "layer" not in surprisals:
+            return self._of_layer(surprisals)
+        parts = [self._of_layer(part) for _, part in surprisals.groupby("layer")]
+        return concat(parts, ignore_index=True)
 
     def _of_layer(self, surprisals: DataFrame) -> DataFrame:
-        """Returns the same of a table without layers, or with the rows of one layer."""
+        """Returns what `of_table` does, of a table without layers or with one layer."""
+        # the column text has the number of the text, from 1
         with_names = surprisals.assign(text=[self.names[n - 1] for n in surprisals["text"]])
         if self.words is None:
             return with_names
@@ -298,7 +332,12 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS, sentence: str = "")
     """Returns the texts of a table: those of its rows, or of its words.
 
     A text of a row is called by the number of the row; a text of several rows as in its column.
-    `sentence` is the column of the full texts in which the words of a table stand.
+
+    Args:
+        path: of the table.
+        options: how it is read.
+        sentence: of a table with a row per word, the column of the texts in which the words stand;
+            "" if there is none.
     """
     columns = PLACES | {"sentence", "region"}
     table = read_rows(path, options, columns, raw=True, reads=("separator",), copies=True)
@@ -337,28 +376,28 @@ def _column_of_texts(table: Table) -> str:
     this leaves none, or both.
     """
     existing = [name for name in ("sentence", "text") if name in table.columns]
-    names = [name for name in existing if name in table.chosen] or existing
-    layout = TableLayout(table.columns)
-    texts = layout.of_kind("text", "question")
-    if len(names) > 1:
-        names = [name for name in names if name in texts] or names
-    if len(names) == 1:
-        return names[0]
+    candidates = [name for name in existing if name in table.chosen] or existing
+    columns_of_texts = TableLayout(table.columns).of_kind("text", "question")
+    if len(candidates) > 1:
+        candidates = [name for name in candidates if name in columns_of_texts] or candidates
+    if len(candidates) == 1:
+        return candidates[0]
     rule = "a table needs one column text or sentence; give other texts as a .txt file"
-    if remedy := naming_option(table.columns, "surprisal"):
-        rule = f"if it has a row per word, give {remedy}"
-    elif texts:
-        rule = (
-            f"name the texts, --columns {' or '.join(shlex.quote(f'sentence={x}') for x in texts)}"
-        )
+    options_of_words = naming_option(table.columns, "surprisal")
+    if options_of_words:
+        rule = f"if it has a row per word, give {options_of_words}"
+    elif columns_of_texts:
+        choices = [shlex.quote(f"sentence={name}") for name in columns_of_texts]
+        rule = f"name the texts, --columns {' or '.join(choices)}"
     raise BadInput(f"{table.name} has the columns {', '.join(table.source_names())}: {rule}")
 
 
 def _has_texts_as_rows(table: Table, profile: Profile) -> bool:
-    """Whether each row is a whole text, in the column that would name the text of a word.
+    """Whether the rows of a table are whole texts, and not words.
 
-    So it is where most values have several words, and no column has single words.
+    So it is if most values of `profile.text`, which would name the text of a word, have several
+    words, and no column has single words.
     """
     values = [str(value).strip() for value in table.columns.get(profile.text, ())]
-    are_texts = sum(" " in value for value in values) > len(table) / 2
-    return are_texts and not columns_of_words(table.columns)
+    n_texts = sum(" " in value for value in values)
+    return n_texts > len(table) / 2 and not columns_of_words(table.columns)
