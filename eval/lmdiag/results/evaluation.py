@@ -49,17 +49,20 @@ def evaluate(
         model: that answered, for the signature; None if it is not known.
     """
     scores = scores or [item_scores(stimuli, part, protocol, folds, kind) for part in predictions]
-    figures = [
+    figures_of_shuffles = [
         {name: _figure(measure, stimuli.diagnostic) for name, measure in shuffle.items()}
         for shuffle in scores
     ]
-    measures = figures[0]
+    figures = figures_of_shuffles[0]
     if is_shuffled(stimuli.task, predictions[0].perturbation):
-        measures = {
-            name: _mean_figure([x[name] for x in figures if name in x]) for name in measures
-        }
+        for name in figures:
+            shuffles = [shuffle[name] for shuffle in figures_of_shuffles if name in shuffle]
+            figures[name] = _mean_figure(shuffles)
     shuffle_number = min(part.run for part in predictions)  # 0 but for a single shuffle
+    # the first words of sentences: before them stands nothing that a causal model could read
     first_words = [words[0] for part in predictions for words in part.words if words]
+    n_without_first = sum(word.log_prob is None and word.n_tokens > 0 for word in first_words)
+    equal_contrasts = [measure.equal for shuffle in scores for measure in shuffle.values()]
     line = signature(
         protocol,
         stimuli.fingerprint,
@@ -68,33 +71,30 @@ def evaluate(
         model=model,
     )
     return SettingResults(
-        measures,
+        figures,
         _words_in_state(stimuli.columns(), predictions, "unscorable"),
         line,
         censored=_words_in_state(stimuli.columns(), predictions, "censored"),
-        shared_tokens=_sharing_tokens(stimuli.columns(), predictions),
-        without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
-        first_word_contrasts=_first_word_contrasts(stimuli.columns(), predictions[0]),
-        equal_contrasts=max((x.equal for shuffle in scores for x in shuffle.values()), default=0),
+        shared_tokens=_words_sharing_tokens(stimuli.columns(), predictions),
+        without_first=n_without_first,
+        first_word_contrasts=_n_first_word_contrasts(stimuli.columns(), predictions[0]),
+        equal_contrasts=max(equal_contrasts, default=0),
         not_computed=_not_computed(stimuli, predictions[0], protocol, scores[0]),
     )
 
 
 def _figure(scores: Scores, diagnostic: Diagnostic) -> Figure:
     """Returns the figure of a measure with its break-downs, their levels in order."""
-    estimate = vars(estimate_of(scores, diagnostic))
-    n_tied = None if scores.tied is None else int(scores.tied.sum())
-    by = {
-        column: {
-            level: _figure(scores.at(column, level), diagnostic)
-            for level in diagnostic.levels_in_order(column, levels)
-        }
-        for column, levels in scores.levels.items()
-    }
+    by: dict[str, dict[str, Figure]] = {}
+    for column, levels in scores.levels.items():
+        by[column] = {}
+        for level in diagnostic.levels_in_order(column, levels):
+            by[column][level] = _figure(scores.at(column, level), diagnostic)
+    estimate = vars(estimate_of(scores, diagnostic))  # value, n, ci_low and ci_high
     return Figure(
-        **{name: None if np.isnan(value) else value for name, value in estimate.items()},
+        **{name: None if np.isnan(number) else number for name, number in estimate.items()},
         chance=_chance(scores),
-        n_tied=n_tied,
+        n_tied=None if scores.tied is None else int(scores.tied.sum()),
         not_defined=scores.not_defined or None,
         statistic=scores.statistic,
         by=by,
@@ -102,7 +102,10 @@ def _figure(scores: Scores, diagnostic: Diagnostic) -> Figure:
 
 
 def _chance(scores: Scores) -> float | None:
-    """The mean chance level of the items that are tested: those that are not tied, if there are."""
+    """Returns the mean chance level of the items that are not tied; None without chance levels.
+
+    If all items are tied, it is the mean over all of them.
+    """
     if scores.chance is None or not len(scores.chance):
         return None
     chance = scores.chance
@@ -127,35 +130,36 @@ def _mean_figure(shuffles: Sequence[Figure]) -> Figure:
     means["n"] = min(figure.n or 0 for figure in shuffles)
     if shuffles[0].n_tied is not None:
         means["n_tied"] = int(statistics.fmean(figure.n_tied or 0 for figure in shuffles))
-    means["by"] = {
-        by: {level: _mean_level(shuffles, by, level) for level in levels}
-        for by, levels in shuffles[0].by.items()
-    }
+    means["by"] = {}
+    for by, levels in shuffles[0].by.items():
+        means["by"][by] = {}
+        for level in levels:
+            figures = [shuffle.at(by, level) for shuffle in shuffles]
+            defined = [figure for figure in figures if figure is not None]
+            means["by"][by][level] = _mean_figure(defined)
     return replace(shuffles[0], **means, runs=len(shuffles), not_defined=None)
 
 
-def _mean_level(shuffles: Sequence[Figure], by: str, level: str) -> Figure:
-    """The mean over the shuffles that have a figure at a level of a break-down."""
-    figures = [shuffle.at(by, level) for shuffle in shuffles]
-    return _mean_figure([figure for figure in figures if figure is not None])
-
-
 def chosen_measures(asked: Sequence[str], available: Iterable[str]) -> list[str]:
-    """Returns the measures that some names stand for, in their own order.
+    """Returns the available measures that the names `asked` stand for, in the order of `available`.
 
     `accuracy` stands for every `accuracy@k`, and `sensitivity`, which is a measure itself, for this
     one alone. `BadInput` if a name stands for no measure.
+
+    >>> chosen_measures(["accuracy"], ["accuracy@1", "accuracy@5", "sensitivity"])
+    ['accuracy@1', 'accuracy@5']
     """
-    names = list(available)
+    choices = list(available)
     chosen: set[str] = set()
     for name in asked:
-        matches = {measure for measure in names if measure == name}
-        matches = matches or {measure for measure in names if measure.startswith(f"{name}@")}
+        matches = [measure for measure in choices if measure == name]
         if not matches:
-            choices = f"{suggest(name, names)}: choose from {', '.join(names)}"
-            raise BadInput(f"there is no measure {name}{choices}")
-        chosen |= matches
-    return [name for name in names if name in chosen]
+            matches = [measure for measure in choices if measure.startswith(f"{name}@")]
+        if not matches:
+            advice = f"{suggest(name, choices)}: choose from {', '.join(choices)}"
+            raise BadInput(f"there is no measure {name}{advice}")
+        chosen.update(matches)
+    return [measure for measure in choices if measure in chosen]
 
 
 def evaluate_complete(
@@ -172,35 +176,39 @@ def evaluate_complete(
     """Returns the figures of the measures that need no missing prediction; see `evaluate`.
 
     Args:
+        stimuli, protocol, folds, kind: see `evaluate`.
+        runs: the predictions, with None for the rows that have none.
         missing: ids of the rows that have no prediction.
         asked: see `chosen_measures`; all if empty. `BadInput` if one cannot be computed, or none.
         where: names the predictions in messages.
     """
-    measured = evaluate(stimuli, runs, protocol, folds, kind)
-    reasons = [*measured.not_computed]
-    names = [*measured.measures]
-    incomplete = set[str]()
+    evaluated = evaluate(stimuli, runs, protocol, folds, kind)
+    reasons = list(evaluated.not_computed)
+    names = list(evaluated.measures)
+    incomplete = set[str]()  # measures that need a row without a prediction
     if missing or asked:
         n_all = _n_items_of_measures(stimuli, (), protocol, kind)
         n_present = _n_items_of_measures(stimuli, missing, protocol, kind)
         incomplete = {name for name, n in n_all.items() if n > n_present.get(name, 0)}
-        names = [*dict.fromkeys([*n_all, *names])]
+        names = list(dict.fromkeys([*n_all, *names]))
     if incomplete:
-        needing = ", ".join(name for name in names if name in incomplete)
-        reasons.insert(0, f"{needing}: {ids(missing)} missing, and they need these rows")
+        names_text = ", ".join(name for name in names if name in incomplete)
+        reasons.insert(0, f"{names_text}: {ids(missing)} missing, and they need these rows")
     chosen = chosen_measures(asked, names) if asked else names
     complete = {
         name: figure
-        for name, figure in measured.measures.items()
+        for name, figure in evaluated.measures.items()
         if name in chosen and name not in incomplete
     }
     not_computable = [name for name in chosen if name not in complete]
-    if (asked and not_computable) or all(map(measures.is_human, complete)):
+    has_model_figures = not all(measures.is_human(name) for name in complete)
+    if (asked and not_computable) or not has_model_figures:
         problem = f"{', '.join(not_computable)} cannot" if asked else "no measure can"
         raise BadInput(f"{where}: {problem} be computed: {'; '.join(reasons)}")
-    unscorable = [word for word in measured.unscorable if word.id not in missing]
-    reasons = [] if asked else reasons
-    return replace(measured, measures=complete, unscorable=unscorable, not_computed=reasons)
+    unscorable = [word for word in evaluated.unscorable if word.id not in missing]
+    if asked:  # what else cannot be computed was not asked for
+        reasons = []
+    return replace(evaluated, measures=complete, unscorable=unscorable, not_computed=reasons)
 
 
 def _n_items_of_measures(
@@ -210,17 +218,25 @@ def _n_items_of_measures(
 
     They are counted on invented predictions: what a measure leaves out is decided by its own code
     alone.
+
+    Args:
+        stimuli, protocol, kind: see `evaluate`.
+        missing: ids of rows.
     """
     rows = stimuli.columns()
-    regions = rows["regions"] if stimuli.diagnostic.has_regions else []
-    spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
-    one_if_present = [None if row in missing else 1 for row in rows["id"]]
+    is_present = [row_id not in missing for row_id in rows["id"]]
+    words: list[tuple[WordSpan, ...] | None] = []
+    if stimuli.diagnostic.has_regions:  # each region as one word
+        for present, regions in zip(is_present, rows["regions"], strict=True):
+            spans = [WordSpan(region["start"], region["end"], -1.0, 1) for region in regions]
+            words.append(tuple(spans) if present else None)
+    one_if_present = [1 if present else None for present in is_present]
     predictions = Predictions(
-        id=list(rows["id"]), log_prob=[is_present and -20.0 for is_present in one_if_present],
+        id=list(rows["id"]), log_prob=[-20.0 if present else None for present in is_present],
         rank=one_if_present, n_tokens=one_if_present,
-        top_words=[["-"] * protocol.top if x else None for x in one_if_present],
-        top_log_probs=[None] * len(one_if_present),
-        words=[words if x else None for x, words in zip(one_if_present, spans, strict=False)],
+        top_words=[["-"] * protocol.top if present else None for present in is_present],
+        top_log_probs=[None] * len(is_present),
+        words=words,
     )  # fmt: skip
     scores = item_scores(stimuli, predictions, protocol, kind=kind)
     return {name: len(measure.items) for name, measure in scores.items()}
@@ -229,101 +245,135 @@ def _n_items_of_measures(
 def _words_in_state(
     rows: Columns, predictions: Sequence[Predictions], state: WordState
 ) -> list[UnscoredWord]:
-    """The rows whose word is in a state without a log-probability, each once.
+    """Returns the rows whose word is in a state without a log-probability, each once.
 
     Of a sentence, the words are named that the tokenizer cannot represent, or its beginning.
-    Predictions with neither a log-probability nor a number of tokens say nothing of any word.
+
+    Args:
+        rows: the columns of the rows, by name.
+        predictions: of these rows; one for each shuffle.
+        state: "unscorable" or "censored".
     """
+    # predictions with neither a log-probability nor a number of tokens say nothing of any word
     informative = [part for part in predictions if {*part.log_prob, *part.n_tokens} - {None}]
+    positions: set[int] = set()
+    for part in informative:
+        positions.update(i for i in range(len(part.id)) if part.state(i) == state)
     unscored = []
-    positions = {i for part in informative for i in range(len(part.id)) if part.state(i) == state}
     for i in sorted(positions):
-        name = rows["target" if "target" in rows else "sentence"][i]
-        if "target" not in rows:
+        if "target" in rows:
+            name = rows["target"][i]
+        else:
+            sentence = rows["sentence"][i]
             spans = [span for part in informative if part.words for span in part.words[i] or ()]
             unscored_spans = [span for span in spans if span.log_prob is None and not span.n_tokens]
-            words = dict.fromkeys(name[span.start : span.end] for span in unscored_spans)
-            name = truncated(", ".join(words) or name)
+            words = dict.fromkeys(sentence[span.start : span.end] for span in unscored_spans)
+            name = truncated(", ".join(words) or sentence)
         unscored.append(UnscoredWord(rows["id"][i], name))
     return unscored
 
 
-def _sharing_tokens(rows: Columns, predictions: Sequence[Predictions]) -> list[UnscoredWord]:
-    """The words of sentences without a token of their own; see `words_sharing_tokens`."""
-    first = predictions[0]  # all shuffles have the same sentences
-    return [
-        UnscoredWord(rows["id"][row], truncated(words))
-        for row, spans in enumerate(first.words)
-        for words in measures.words_sharing_tokens(rows["sentence"][row], spans or ())
-    ]
+def _words_sharing_tokens(rows: Columns, predictions: Sequence[Predictions]) -> list[UnscoredWord]:
+    """Returns the words of sentences that have no token of their own, with the id of the row.
+
+    See `measures.words_sharing_tokens`.
+    """
+    words_of_rows = predictions[0].words  # all shuffles have the same sentences
+    shared = []
+    for row, spans in enumerate(words_of_rows):
+        for words in measures.words_sharing_tokens(rows["sentence"][row], spans or ()):
+            shared.append(UnscoredWord(rows["id"][row], truncated(words)))
+    return shared
 
 
-def _first_word_contrasts(rows: Columns, predictions: Predictions) -> int:
-    """The contrasts whose sentences differ in first words that have no probability."""
+def _n_first_word_contrasts(rows: Columns, predictions: Predictions) -> int:
+    """Returns the number of contrasts whose sentences differ in a first word without probability.
+
+    Such a word is left out of the sums over sentences, which then compare different words.
+    """
     if "contrast" not in rows:
         return 0
-    first_words: dict[str, set[str]] = {}
+    first_words_of: dict[str, set[str]] = {}  # by contrast
     for row, words in enumerate(predictions.words):
         if words and words[0].log_prob is None and words[0].n_tokens:
-            first = rows["sentence"][row][words[0].start : words[0].end]
-            first_words.setdefault(rows["contrast"][row], set()).add(first)
-    return sum(len(different) > 1 for different in first_words.values())
+            first_word = rows["sentence"][row][words[0].start : words[0].end]
+            first_words_of.setdefault(rows["contrast"][row], set()).add(first_word)
+    return sum(len(first_words) > 1 for first_words in first_words_of.values())
 
 
 def _not_computed(
     stimuli: Stimuli, predictions: Predictions, protocol: Protocol, scores: Mapping[str, Scores]
 ) -> list[str]:
-    """A line for each measure that rows and predictions do not allow to compute, and why."""
+    """Returns a line for each measure that rows and predictions do not allow to compute, and why.
+
+    Args:
+        stimuli: the rows.
+        predictions: of them; a column of predictions of another program may be None in all rows.
+        protocol: of which `k` is used.
+        scores: measure -> the scores that were computed.
+    """
     if predictions.labels:  # choices have no other measures
         return []
+
+    def has_values(column: Sequence[object]) -> bool:
+        return any(value is not None for value in column)
+
+    has_log_probs = has_values(predictions.log_prob)
+    has_n_tokens = has_values(predictions.n_tokens)
+    lines = []
+    if not has_log_probs and not has_n_tokens:
+        lines.append("all measures of probabilities: the predictions have no log_prob")
+    if not has_log_probs and has_n_tokens:
+        lines.append("all measures of probabilities: no row has one")
     has_words = stimuli.diagnostic.asks == "word"
-    has_regions = stimuli.diagnostic.has_regions
-    has_verbs = stimuli.diagnostic.has_verbs
-    is_compared = stimuli.compared
-    columns = ("log_prob", "n_tokens", "top_words")
-    lacks = {name for name in columns if not any(x is not None for x in getattr(predictions, name))}
-    ranks = zip(predictions.log_prob, predictions.rank, strict=True)
-    n_unranked = sum(p is not None and rank is None for p, rank in ranks)
+    if not has_words and stimuli.compared and not has_n_tokens:
+        lines.append("sensitivity_mean: the predictions have no n_tokens")
+    if stimuli.diagnostic.has_regions and not any(predictions.words):
+        lines.append("formulas on regions: the predictions have no words, which `lmdiag run` has")
     suites = scores.get("prediction_accuracy")
-    n_left_out = len(suites.left_out) if suites else 0
-    n_items = n_left_out + len(suites.items) if suites else 0
-    too_short = too_short_lists(stimuli.columns(), predictions, protocol.k) if has_words else []
-    reasons = {
-        "all measures of probabilities: the predictions have no log_prob": (
-            "log_prob" in lacks and "n_tokens" in lacks
-        ),
-        "all measures of probabilities: no row has one": (
-            "log_prob" in lacks and "n_tokens" not in lacks
-        ),
-        "sensitivity_mean: the predictions have no n_tokens": (
-            not has_words and is_compared and "n_tokens" in lacks
-        ),
-        "formulas on regions: the predictions have no words, which `lmdiag run` has": (
-            has_regions and not any(predictions.words)
-        ),
-        f"prediction_accuracy: {n_left_out} of {n_items} predictions on items read a region "
-        "without a probability": n_left_out > 0,
-        f"rank: {n_unranked} of {len(predictions.id)} words have none; in unit word and on a "
-        "server, only words of the top list have one": (
-            has_words and not is_compared and n_unranked > 0
-        ),
-        "all measures of the top words: the predictions have no top_words": (
-            has_words and "top_words" in lacks
-        ),
-        **dict.fromkeys(too_short, True),
-        "tse: the predictions have no n_tokens": has_verbs and "n_tokens" in lacks,
-        "ew and mw: they need the whole distribution, which only a local run has": (
-            has_verbs and not any(predictions.agreement)
-        ),
-    }
-    return [line for line, applies in reasons.items() if applies]
+    if suites and len(suites.left_out):
+        n_left_out = len(suites.left_out)
+        n_items = n_left_out + len(suites.items)
+        reads = f"{n_left_out} of {n_items} predictions on items read"
+        lines.append(f"prediction_accuracy: {reads} a region without a probability")
+    ranks = zip(predictions.log_prob, predictions.rank, strict=True)
+    n_unranked = sum(log_prob is not None and rank is None for log_prob, rank in ranks)
+    if has_words and not stimuli.compared and n_unranked > 0:
+        lines.append(
+            f"rank: {n_unranked} of {len(predictions.id)} words have none; in unit word and on a "
+            "server, only words of the top list have one"
+        )
+    if has_words and not has_values(predictions.top_words):
+        lines.append("all measures of the top words: the predictions have no top_words")
+    if has_words:
+        lines += too_short_lists(stimuli.columns(), predictions, protocol.k)
+    if stimuli.diagnostic.has_verbs:
+        if not has_n_tokens:
+            lines.append("tse: the predictions have no n_tokens")
+        if not any(predictions.agreement):
+            lines.append("ew and mw: they need the whole distribution, which only a local run has")
+    return lines
 
 
 def too_short_lists(rows: Columns, predictions: Predictions, k: Sequence[int]) -> list[str]:
-    """Returns a line for the accuracy@k that the lists of top words are too short for, if any."""
-    lists = [(predictions.top_words[row], row) for row in measures.rows_with_expected(rows)]
-    lengths = [(len(words), row) for words, row in lists if words is not None]
-    n, row = min(lengths, default=(max(k), 0))
-    names = ", ".join(f"accuracy@{rank}" for rank in k if rank > n)
-    shortest = f"{rows['id'][row]} has {n} top word{'s' if n != 1 else ''} only"
-    return [f"{names}: {shortest}; each row needs {max(k)}"] if names else []
+    """Returns one line on the accuracy@k that a list of top words is too short for; [] without any.
+
+    Args:
+        rows: the columns of the rows, by name.
+        predictions: of these rows.
+        k: the ranks up to which top words count.
+    """
+    lengths = []
+    for row in measures.rows_with_expected(rows):
+        top_words = predictions.top_words[row]
+        if top_words is not None:
+            lengths.append((len(top_words), row))
+    if not lengths:
+        return []
+    n, row = min(lengths)
+    names = [f"accuracy@{rank}" for rank in k if rank > n]
+    if not names:
+        return []
+    noun = "top word" if n == 1 else "top words"
+    shortest = f"{rows['id'][row]} has {n} {noun} only"
+    return [f"{', '.join(names)}: {shortest}; each row needs {max(k)}"]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ROUNDING = {"rel_tol": 1e-9, "abs_tol": 1e-12}
 """Two values that differ by less are the same; the order of a sum differs between systems."""
 
-_OF_BOUNDS = {"rel_tol": 1e-6, "abs_tol": 1e-9}
+_ROUNDING_OF_BOUNDS = {"rel_tol": 1e-6, "abs_tol": 1e-9}
 """The same for bounds of intervals: the logit of a mean near 1 has few digits."""
 
 _NUMBERS = {
@@ -34,8 +34,8 @@ _NUMBERS = {
     "chance": ("chance of ", _ROUNDING),
     "sd": ("sd of ", _ROUNDING),
     "runs": ("shuffles of ", _ROUNDING),
-    "ci_low": ("low bound of ", _OF_BOUNDS),
-    "ci_high": ("high bound of ", _OF_BOUNDS),
+    "ci_low": ("low bound of ", _ROUNDING_OF_BOUNDS),
+    "ci_high": ("high bound of ", _ROUNDING_OF_BOUNDS),
 }
 """Field of a figure -> its name in messages, before that of the measure, and its tolerance."""
 
@@ -69,22 +69,25 @@ def _differences(
     computed: Mapping[str, Mapping[str, SettingResults]],
     stimuli: Mapping[str, Stimuli],
 ) -> Iterator[str]:
-    """Yields what differs between the results and what follows from predictions and rows."""
+    """Yields a line for each difference between results and what follows from predictions and rows.
+
+    The arguments are those of `check_figures`.
+    """
     yield from _differences_of_contexts(stated, stimuli)
     yield from _first_unmatched_name("task", stated.tasks, computed)
     for task, settings in stated.tasks.items():
         yield from _first_unmatched_name(f"setting of {task}", settings, computed[task])
         for setting, content in settings.items():
-            what = f"of {task}" if len(settings) == 1 else f"of {task} in setting {setting}"
+            where = f"of {task}" if len(settings) == 1 else f"of {task} in setting {setting}"
             for problem in _differences_of_setting(content, computed[task][setting]):
-                yield f"{problem}, {what}"
+                yield f"{problem}, {where}"
 
 
 def _differences_of_contexts(results: Results, stimuli: Mapping[str, Stimuli]) -> Iterator[str]:
-    """Yields that the number of contexts is another than that of the distinct questions.
+    """Yields a line if `n_contexts` of a run cannot be the number of its distinct contexts.
 
-    To count the questions of shuffled settings, all their texts would have to be made: they are
-    from none to one per row and shuffle.
+    Of shuffled settings the contexts are not counted, which would take long: there are at least 0,
+    and at most one per row and shuffle.
     """
     protocol = results.protocol
     wording = wording_of(protocol)
@@ -98,62 +101,68 @@ def _differences_of_contexts(results: Results, stimuli: Mapping[str, Stimuli]) -
             rows = stimuli[task] if name == NONE else perturb(stimuli[task], name, 0, protocol.seed)
             settings.append(Setting(rows, name, wording=wording))
     parts = distinct_questions(settings, kind=results.model.kind, cased=results.model.cased)
-    contexts = {q if isinstance(q, Sentence) else q.query for part in parts for q in part}
-    n_counted = len(contexts)
-    if not n_counted <= results.n_contexts <= n_counted + n_shuffled_rows:
-        expected = (
-            f"{n_counted}"
-            if not n_shuffled_rows
-            else f"{n_counted} to {n_counted + n_shuffled_rows}"
-        )
+    contexts = {
+        question if isinstance(question, Sentence) else question.query
+        for part in parts
+        for question in part
+    }
+    least = len(contexts)
+    most = least + n_shuffled_rows
+    if not least <= results.n_contexts <= most:
+        expected = f"{least}" if least == most else f"{least} to {most}"
         yield f"n_contexts is {results.n_contexts}, but {expected} follow from the rows"
 
 
 def _differences_of_setting(stated: SettingResults, computed: SettingResults) -> Iterator[str]:
-    """Yields what differs between the figures and counts of one setting."""
+    """Yields a line for each figure and count of one setting that differs from the computed one."""
     yield from _first_unmatched_name("measure", stated.measures, computed.measures)
     for name, measure in stated.measures.items():
         yield from _differences_of_measure(name, measure, computed.measures[name])
     for field in fields(SettingResults):
         if field.name in _NOT_COMPARED:
             continue
-        old = getattr(stated, field.name)
-        new = getattr(computed, field.name)
-        if isinstance(old, list) and len(old) != len(new):
-            yield _problem_line(f"number of {field.name}", len(old), len(new))
-        elif old != new:
-            yield _problem_line(field.name, old, new)
+        stated_value = getattr(stated, field.name)
+        computed_value = getattr(computed, field.name)
+        if isinstance(stated_value, list) and len(stated_value) != len(computed_value):
+            what = f"number of {field.name}"
+            yield _problem_line(what, len(stated_value), len(computed_value))
+        elif stated_value != computed_value:
+            yield _problem_line(field.name, stated_value, computed_value)
 
 
 def _differences_of_measure(name: str, stated: Figure, computed: Figure) -> Iterator[str]:
-    """Yields what differs between two figures, or between two of their levels."""
+    """Yields a line for each difference between two figures of a measure, or of their levels."""
     yield from _differences_of_figure(name, stated, computed)
     yield from _first_unmatched_name(f"break-down of {name}", stated.by, computed.by)
     for by, levels in stated.by.items():
-        yield from _first_unmatched_name(f"level of {name} by {by}", levels, computed.by[by])
+        computed_levels = computed.by[by]
+        yield from _first_unmatched_name(f"level of {name} by {by}", levels, computed_levels)
         for level, figure in levels.items():
-            yield from _differences_of_figure(
-                f"{name} at {by} {level}", figure, computed.by[by][level]
-            )
+            what = f"{name} at {by} {level}"
+            yield from _differences_of_figure(what, figure, computed_levels[level])
 
 
 def _differences_of_figure(name: str, stated: Figure, computed: Figure) -> Iterator[str]:
-    """Yields the numbers that differ between two figures, and other statistics."""
+    """Yields a line for each number that differs between two figures, and for their statistics."""
     if stated.statistic != computed.statistic:
         yield _problem_line(f"statistic of {name}", stated.statistic, computed.statistic)
     for field, (what, rounding) in _NUMBERS.items():
-        old = getattr(stated, field)
-        new = getattr(computed, field)
-        if not _is_same(old, new, rounding):
-            yield _problem_line(f"{what}{name}", old, new)
+        stated_value = getattr(stated, field)
+        computed_value = getattr(computed, field)
+        if not _is_same(stated_value, computed_value, rounding):
+            yield _problem_line(f"{what}{name}", stated_value, computed_value)
 
 
 def _problem_line(what: str, stated: object, computed: object) -> str:
+    """Returns e.g. "n of accuracy@1 is 3, but 4 follows from the predictions"."""
     return f"{what} is {stated}, but {computed} follows from the predictions"
 
 
 def _is_same(stated: float | None, computed: float | None, rounding: Mapping[str, float]) -> bool:
-    """Whether two numbers are the same but for rounding; None and NaN are undefined."""
+    """Whether two numbers are the same but for rounding; None is the same as None alone.
+
+    `rounding` has the tolerances of `math.isclose`.
+    """
     if stated is None or computed is None or math.isnan(computed):
         return stated == computed
     return stated == computed or math.isclose(stated, computed, **rounding)
@@ -169,7 +178,9 @@ def _first_unmatched_name(
         stated: names in results.json.
         computed: names that follow from the predictions.
     """
-    for name in sorted({*stated} ^ {*computed}):
-        where = "in results.json alone" if name in {*stated} else "not in results.json"
+    unmatched_names = set(stated) ^ set(computed)
+    if unmatched_names:
+        name = min(unmatched_names)
+        where = "in results.json alone" if name in stated else "not in results.json"
         yield f"the {what} {name} is {where}"
         return

@@ -46,32 +46,34 @@ def figure_records(runs: Iterable[Results]) -> DataFrame:
     """
     from pandas import DataFrame
 
-    results = [*runs]
+    results = list(runs)
     names = _names([run.model for run in results])
     has_layers = any(run.protocol.layer is not None for run in results)
     rows = []
     for number, (name, run) in enumerate(zip(names, results, strict=True)):
-        published = published_beside(run)
+        published_figures = published_beside(run)
         for key, figure in run.figures():
-            reported = published.get(key)
+            published = published_figures.get(key)
             rows.append({
                 "model": name, "revision": run.model.revision, "commit": run.model.commit,
                 "step": run.model.training_step, "layer": run.layer if has_layers else None,
                 "precision": run.model.quantization or run.model.dtype,
                 **key._asdict(),
                 **{column: getattr(figure, column) for column in VALUES},
-                "n_shuffles": figure.runs, "published": reported and reported.value,
+                "n_shuffles": figure.runs, "published": published.value if published else None,
                 "signature": run.tasks[key.task][key.setting].signature,
-                "run": number, "figure": figure, "reported": reported,
+                "run": number, "figure": figure, "reported": published,
             })  # fmt: skip
-    of_model = ("model", "revision", "commit", "step", "layer", "precision")
-    columns = (*of_model, *FigureKey._fields, *VALUES)
-    further = ("n_shuffles", "published", "signature", *_RECORDS)
+    columns = [
+        "model", "revision", "commit", "step", "layer", "precision", *FigureKey._fields, *VALUES,
+        "n_shuffles", "published", "signature", *_RECORDS,
+    ]  # fmt: skip
     # objects: texts in Arrow's arrays make each of the many selections slow
-    table = DataFrame(rows, columns=[*columns, *further], dtype=object)
+    table = DataFrame(rows, columns=columns, dtype=object)
     numbers = ("value", "ci_low", "ci_high", "chance", "p_chance", "sd", "published")
-    counts = dict.fromkeys(("step", "n", "n_tied", "n_shuffles"), "Int64")
-    return table.astype(dict.fromkeys(numbers, "float64") | counts)
+    counts = ("step", "n", "n_tied", "n_shuffles")
+    # Int64, pandas' integers that may be missing
+    return table.astype(dict.fromkeys(numbers, "float64") | dict.fromkeys(counts, "Int64"))
 
 
 def _names(models: Sequence[ModelInfo]) -> list[str]:
@@ -84,15 +86,22 @@ def _names(models: Sequence[ModelInfo]) -> list[str]:
         [replace(model, name=name) for model, name in zip(models, names, strict=True)]
     )
     keys = [(name, model.revision) for name, model in zip(names, models, strict=True)]
-    n_labels = Counter(name for name, _ in {*zip(keys, labels, strict=True)})
-    return [labels[i] if n_labels[keys[i]] > 1 else names[i] for i in range(len(names))]
+    distinct_models = set(zip(keys, labels, strict=True))
+    n_models = Counter(key for key, _ in distinct_models)
+    return [
+        label if n_models[key] > 1 else name
+        for name, key, label in zip(names, keys, labels, strict=True)
+    ]
 
 
 def in_patterns(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
-    """Returns the names that match a pattern, in the order of the patterns."""
-    all_names = [*names]
-    return [
-        *dict.fromkeys(
-            name for pattern in patterns for name in all_names if fnmatchcase(name, pattern)
-        )
-    ]
+    """Returns the names that match a pattern, in the order of the patterns, each once.
+
+    >>> in_patterns(["ew", "accuracy@1", "accuracy@5"], ["accuracy@*", "ew"])
+    ['accuracy@1', 'accuracy@5', 'ew']
+    """
+    all_names = list(names)
+    matches: list[str] = []
+    for pattern in patterns:
+        matches += [name for name in all_names if fnmatchcase(name, pattern)]
+    return list(dict.fromkeys(matches))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -44,6 +44,11 @@ top word, and of entropies only those of words and regions."""
 PARTS = ("number", "name", "text", "start")
 """Columns of a region or word."""
 
+_PART_COLUMNS = [
+    "row", *PARTS, "surprisal", "probability", "entropy", "n_tokens", "state", "shares_token",
+]  # fmt: skip
+"""Columns of `part_rows`, in their order."""
+
 ITEM_FACTS = ("model", "signature", "weights", "task", "perturbation", "shuffle")
 """Columns of what a row was asked for: the run, and the setting."""
 
@@ -79,7 +84,7 @@ def items_of_predictions(
 
 
 def with_facts(rows: DataFrame, facts: Mapping[str, Any]) -> DataFrame:
-    """Returns the rows after columns of one value each."""
+    """Returns a table with a column for each fact, of one value, before its own columns."""
     return DataFrame(facts, rows.index).join(rows)
 
 
@@ -101,7 +106,12 @@ class TaskPredictions(Predictions):
 def item_rows(
     stimuli: Stimuli, predictions: Predictions, scores: Mapping[str, Scores], per: Per
 ) -> DataFrame:
-    """Returns the columns of the data, the predictions and, of whole rows, the measures."""
+    """Returns the columns of the data, the predictions and, of whole rows, the measures.
+
+    Args:
+        stimuli, predictions, per: see `items_of_predictions`.
+        scores: measure -> its scores; {} for none.
+    """
     is_whole = per in ("row", "sentence")
     measures = dict(measure_columns(stimuli, scores)) if is_whole else {}
     regions = stimuli.regions or [[]]
@@ -109,16 +119,10 @@ def item_rows(
     has_critical = per == "row" and any(predictions.words or ()) and critical_region(regions[0])
     if has_critical:
         measures.pop("critical_surprisal", None)  # it is the column surprisal
-    has_parts = not is_whole or has_critical
-    other_columns = (*ITEM_FACTS, *PREDICTED, *measures, *(PARTS if has_parts else ()))
-    data = DataFrame()
-    for name, values in stimuli.columns().items():
-        if name not in _NOT_WRITTEN and any(value not in ("", None, []) for value in values):
-            has_lists = isinstance(values[0], list | tuple)  # as a csv file has them, with bars
-            cells = ["|".join(map(str, value)) for value in values] if has_lists else values
-            data[f"{name}{DATA_SUFFIX}" if name in other_columns else name] = cells
-    if within := stimuli.diagnostic.item_within:
-        data["item"] = data[within] + "-" + data["item"].map(str)
+    further_columns = [*ITEM_FACTS, *PREDICTED, *measures]
+    if has_critical or not is_whole:
+        further_columns += PARTS
+    data = _data_columns(stimuli, further_columns)
     if has_critical:
         parts = part_rows(stimuli, predictions, "region")
         parts = parts[parts["name"] == CRITICAL].reset_index(drop=True).drop(columns="row")
@@ -126,18 +130,42 @@ def item_rows(
     if not is_whole:
         parts = part_rows(stimuli, predictions, per)
         return data.loc[parts.pop("row")].reset_index(drop=True).join(parts)
+    has_blank = stimuli.diagnostic.asks != "sentence"
     nats = np.array(predictions.log_prob, dtype=float)  # None becomes NaN
     data["surprisal"] = 0.0 - nats / math.log(2)
     data["probability"] = np.exp(nats)
-    if is_blank := stimuli.diagnostic.asks != "sentence":
+    if has_blank:
         if predictions.entropies:
             data["entropy"] = [bits and bits[0] for bits in predictions.entropies]
         data["rank"] = predictions.rank
     data["n_tokens"] = predictions.n_tokens
     data["state"] = [predictions.state(row) for row in range(len(nats))]
-    if is_blank:
+    if has_blank:
         data["top_word"] = [words[0] if words else None for words in predictions.top_words]
     return data.assign(**measures)
+
+
+def _data_columns(stimuli: Stimuli, further_columns: Collection[str]) -> DataFrame:
+    """Returns the columns of the data that have values, as cells of a table.
+
+    Lists are texts with bars between their values, as in a csv file. A column with the name of one
+    of `further_columns`, which stand beside them, gets `DATA_SUFFIX`; numbers of items that are
+    unique only within another column get its value in front.
+    """
+    data = DataFrame()
+    for name, values in stimuli.columns().items():
+        has_values = any(value not in ("", None, []) for value in values)
+        if name in _NOT_WRITTEN or not has_values:
+            continue
+        cells = values
+        if isinstance(values[0], list | tuple):
+            cells = ["|".join(map(str, value)) for value in values]
+        column = f"{name}{DATA_SUFFIX}" if name in further_columns else name
+        data[column] = cells
+    within = stimuli.diagnostic.item_within
+    if within:
+        data["item"] = data[within] + "-" + data["item"].map(str)
+    return data
 
 
 def measure_columns(
@@ -150,23 +178,29 @@ def measure_columns(
     predictions of suites, of which an item may have several.
     """
     rows = stimuli.columns()
-    good = rows.get("good", ())
     for name, measure in scores.items():
-        is_shown = name not in PREDICTED and measure.over in rows
-        is_shown &= not MeasureName.of(name).is_curve_point
-        if not is_shown or measure.statistic in CORRELATIONS or is_human(name):
+        if name in PREDICTED or measure.over not in rows or MeasureName.of(name).is_curve_point:
             continue
-        value_of = dict(zip(measure.items, measure.values.tolist(), strict=True))
-        values = [value_of.get(item, math.nan) for item in rows[measure.over]]
+        if measure.statistic in CORRELATIONS or is_human(name):
+            continue
+        value_of_item = dict(zip(measure.items, measure.values.tolist(), strict=True))
+        values = [value_of_item.get(item, math.nan) for item in rows[measure.over]]
         if measure.over == "contrast":
-            values = [value if g else math.nan for value, g in zip(values, good, strict=True)]
+            pairs = zip(values, rows["good"], strict=True)
+            values = [value if is_good else math.nan for value, is_good in pairs]
         yield name, values
 
 
 def part_rows(
     stimuli: Stimuli, predictions: Predictions, per: Per, rows: Iterable[int] | None = None
 ) -> DataFrame:
-    """Returns the columns of regions or words, and the number of their row, of all rows or some."""
+    """Returns a table with a row per region or word, and the number of its sentence in `row`.
+
+    Args:
+        stimuli, predictions: see `items_of_predictions`.
+        per: "region" or "word".
+        rows: numbers of the sentences, from 0; None for all.
+    """
     if stimuli.diagnostic.asks != "sentence":
         raise BadInput(f"{stimuli.task} has words at blanks: --per {per} needs whole sentences")
     if per == "region" and stimuli.regions is None:
@@ -179,20 +213,18 @@ def part_rows(
     sentences = stimuli.columns()["sentence"]
     for row in range(len(sentences)) if rows is None else rows:
         sentence = sentences[row]
-        parts = sentence_parts(
-            sentence,
-            predictions.words[row] if predictions.words else None,
-            (stimuli.regions or [])[row] if per == "region" else None,
-            predictions.entropies[row] if predictions.entropies else None,
-            empty_bits=empty_bits,
-        )
+        words = predictions.words[row] if predictions.words else None
+        regions = stimuli.regions[row] if per == "region" and stimuli.regions else None
+        entropies = predictions.entropies[row] if predictions.entropies else None
+        parts = sentence_parts(sentence, words, regions, entropies, empty_bits=empty_bits)
         for part in parts:
             text = sentence[part.start : part.end]
-            predicted = part.bits, 2.0**-part.bits, part.entropy, part.n_tokens, part.state
-            place = part.number, part.name, text, part.start
-            records.append((row, *place, *predicted, part.shares_token))
-    names = ["row", *PARTS, "surprisal", "probability", "entropy", "n_tokens", "state"]
-    table = DataFrame(records, columns=[*names, "shares_token"])
+            records.append((  # in the order of `_PART_COLUMNS`
+                row, part.number, part.name, text, part.start,
+                part.bits, 2.0**-part.bits, part.entropy, part.n_tokens, part.state,
+                part.shares_token,
+            ))  # fmt: skip
+    table = DataFrame(records, columns=_PART_COLUMNS)
     if not table["shares_token"].any():
         table = table.drop(columns="shares_token")
     return table if predictions.entropies else table.drop(columns="entropy")

@@ -46,36 +46,41 @@ def item_scores(
         kind: of the model; a causal model saw the left context alone.
     """
     is_perturbed = predictions.perturbation != NONE
-    rows: dict[str, Sequence[Any]] = {**stimuli.columns()}
+    rows: dict[str, Sequence[Any]] = dict(stimuli.columns())
     if is_perturbed:
-        setting = predictions.perturbation, predictions.run, protocol.seed
-        rows["context"] = PerturbedContexts(stimuli, *setting)
+        rows["context"] = PerturbedContexts(
+            stimuli, predictions.perturbation, predictions.run, protocol.seed
+        )
     if list(rows["id"]) != predictions.id:
         raise BadInput(
             f"predictions of {stimuli.task} are not in the order of its rows: "
             "align them by `lmdiag.results.predictions.align`"
         )
-    computed = stimuli.diagnostic.score(
+    all_scores = stimuli.diagnostic.score(
         rows, vars(predictions), k=protocol.k, threshold=protocol.threshold, folds=folds,
         left_only=kind == "causal", levels=stimuli.levels,
     )  # fmt: skip
     return {
-        scores.name: scores for scores in computed if not (is_perturbed and is_human(scores.name))
+        scores.name: scores for scores in all_scores if not (is_perturbed and is_human(scores.name))
     }
 
 
 def estimate_of(scores: Scores, diagnostic: Diagnostic) -> Estimate:
-    """Returns value, n and interval of a measure, NaN where the diagnostic gives no interval."""
-    estimated = estimate(scores.values, scores.statistic)
+    """Returns value, n and interval of a measure.
+
+    The interval is NaN for a mean over fewer items than the diagnostic asks for, and for pooled
+    measures, whose values are not independent.
+    """
+    estimate_of_items = estimate(scores.values, scores.statistic)
     is_mean = scores.statistic in MEANS
-    is_small = is_mean and len(scores.items) < diagnostic.interval_from
-    if is_pooled(scores.name) or is_small:
-        return replace(estimated, ci_low=np.nan, ci_high=np.nan)
-    return estimated
+    has_few_items = is_mean and len(scores.items) < diagnostic.interval_from
+    if is_pooled(scores.name) or has_few_items:
+        return replace(estimate_of_items, ci_low=np.nan, ci_high=np.nan)
+    return estimate_of_items
 
 
 def without_curves(scores: MeasureScores) -> dict[str, Scores]:
-    """Returns the measures that are not points of curves over cut-offs."""
+    """Returns the measures that are not points of curves over cut-offs, as `ew@top=0.1` is."""
     return {
         name: measure for name, measure in scores.items() if not MeasureName.of(name).is_curve_point
     }
@@ -87,31 +92,43 @@ def mean_scores(shuffles: Sequence[MeasureScores]) -> MeasureScores:
     An item is tied where it is tied in all of them; those in which it is tied are left out of its
     mean.
     """
-    if len(shuffles) < 2:
-        return shuffles[0] if shuffles else {}
+    if not shuffles:
+        return {}
+    if len(shuffles) == 1:
+        return shuffles[0]
     means = {}
-    for name, of_first in shuffles[0].items():
+    for name, first_scores in shuffles[0].items():
         scores_of_shuffles = [scores[name] for scores in shuffles if name in scores]
         items, values = on_common_items(scores_of_shuffles)
-        statistic = "share" if of_first.statistic == "proportion" else of_first.statistic
-        if of_first.tied is None:
+        # a mean of 0s and 1s is a share
+        is_proportion = first_scores.statistic == "proportion"
+        statistic = "share" if is_proportion else first_scores.statistic
+        if first_scores.tied is None:
             means[name] = Scores(name, object_array(items), np.mean(values, axis=0), statistic)
             continue
-        tied_items = [set(scores.tied_items) for scores in scores_of_shuffles]
-        tied = np.array([[item in of for item in items] for of in tied_items], dtype=bool)
-        n_untied = np.maximum((~tied).sum(axis=0), 1)
-        mean = np.where(tied, 0.0, values).sum(axis=0) / n_untied
-        always_tied: Flags = np.logical_and.reduce(tied, axis=0)
+        is_tied = np.zeros((len(scores_of_shuffles), len(items)), dtype=bool)
+        for shuffle, scores in enumerate(scores_of_shuffles):
+            tied_items = set(scores.tied_items)
+            is_tied[shuffle] = [item in tied_items for item in items]
+        n_untied = np.maximum((~is_tied).sum(axis=0), 1)  # not 0, which divides
+        mean = np.where(is_tied, 0.0, values).sum(axis=0) / n_untied
+        always_tied: Flags = np.logical_and.reduce(is_tied, axis=0)
         means[name] = Scores(name, object_array(items), mean, statistic, tied=always_tied)
     return means
 
 
-def on_common_items(several: Sequence[Scores]) -> tuple[list[str], list[Floats]]:
-    """Returns the items that all scores have, in the order of the first, and the values of each."""
-    in_order = several[0].items
-    if all(np.array_equal(scores.items, in_order) for scores in several):
-        return list(in_order), [scores.values for scores in several]
-    positions_of_item = [{item: i for i, item in enumerate(scores.items)} for scores in several]
-    items = [item for item in in_order if all(item in positions for positions in positions_of_item)]
-    rows_of = [[positions[item] for item in items] for positions in positions_of_item]
-    return items, [scores.values[rows] for scores, rows in zip(several, rows_of, strict=True)]
+def on_common_items(scores: Sequence[Scores]) -> tuple[list[str], list[Floats]]:
+    """Returns the items that all of several scores have, and the values of each on these items.
+
+    The items are in the order of the first scores.
+    """
+    first_items = scores[0].items
+    if all(np.array_equal(part.items, first_items) for part in scores):
+        return list(first_items), [part.values for part in scores]
+    positions = [{item: i for i, item in enumerate(part.items)} for part in scores]
+    items = [item for item in first_items if all(item in position for position in positions)]
+    values = []
+    for part, position in zip(scores, positions, strict=True):
+        rows = [position[item] for item in items]
+        values.append(part.values[rows])
+    return items, values

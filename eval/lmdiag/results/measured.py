@@ -66,9 +66,11 @@ class Measures(Presentable, dict[str, Figure]):
         self.not_computed = evaluated.not_computed
 
     def __missing__(self, name: str) -> Figure:
+        """Raises a `KeyError` that suggests a similar measure."""
         raise KeyError(f"no measure {name!r}{suggest(name, self)}")
 
     def __repr__(self) -> str:
+        """Returns one line: the model, the task, the names of the measures, and the signature."""
         names = ", ".join(self)
         return f"<Measures of {self.name} on {self.stimuli.task}: {names}; {self.signature}>"
 

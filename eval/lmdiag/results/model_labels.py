@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import compress
 
 from lmdiag.asking.protocol import KNOBS, QueryOptions
 from lmdiag.types import ModelInfo
@@ -39,7 +38,7 @@ def model_name(model: ModelInfo) -> str:
 
 
 def needs_no_context(model: ModelInfo) -> bool:
-    """Returns whether a model has the frequencies of words: it stands after all other models."""
+    """Returns whether a model is word frequencies, which tables show after all other models."""
     return model.id.startswith("frequency:")
 
 
@@ -57,15 +56,20 @@ def distinct_names(ids: Iterable[str]) -> dict[str, str]:
     {'openai-community/gpt2': 'gpt2', 'runs/a/tiny': 'a/tiny', 'runs/b/tiny': 'b/tiny'}
     """
     names = {model_id: _last_parts(model_id, 1) for model_id in ids}
-    for n_parts in range(2, 2 + max((len(_parts(model_id)) for model_id in names), default=0)):
-        counts = Counter(names.values())
-        longer = {key: _last_parts(key, n_parts) for key, name in names.items() if counts[name] > 1}
-        names |= longer
+    most_parts = max((len(_parts(model_id)) for model_id in names), default=0)
+    for n_parts in range(2, most_parts + 2):  # names that are still equal get one part more
+        n_models = Counter(names.values())
+        for model_id, name in names.items():
+            if n_models[name] > 1:
+                names[model_id] = _last_parts(model_id, n_parts)
     return names
 
 
 def _last_parts(model_id: str, n: int) -> str:
-    """Returns the last `n` parts of an id or path; word frequencies have words instead."""
+    """Returns the last `n` parts of an id or path, e.g. `gpt2` of `openai-community/gpt2`.
+
+    Word frequencies, `frequency:en`, are `NO_CONTEXT`, and with n > 1 their language, too.
+    """
     family, _, source = model_id.partition(":")
     if family == "frequency":
         return NO_CONTEXT if n == 1 else f"{NO_CONTEXT} ({source})"
@@ -75,23 +79,30 @@ def _last_parts(model_id: str, n: int) -> str:
 
 
 def _parts(model_id: str) -> list[str]:
-    """The parts of an id or path; those of a whole path begin with an empty one."""
+    """Returns the parts of an id or path; the first part of an absolute path is ""."""
     return re.split(r"[/\\]", model_id.rstrip("/\\"))
 
 
 def model_label(model: ModelInfo | None, query: QueryOptions | None = None, name: str = "") -> str:
-    """Returns the name of a model, see `model_name`, with the revision if one was given.
+    """Returns what a model is called, e.g. "gpt2@step100, layer 6".
 
-    After it stand the knobs that are a part of the name, of how it was asked: "gpt2, layer 6".
-    `name` takes the place of that of the model.
+    That is its name, see `model_name`, its revision if one was given, and the knobs of `query` that
+    are a part of a name and not at their default.
+
+    Args:
+        model: None for one of which nothing is known.
+        query: how it was asked; None to leave the knobs out.
+        name: takes the place of the name of the model; "" for that.
     """
     if model is None:
         return UNKNOWN_MODEL
-    label = f"{name or model_name(model)}{f'@{model.revision}' if model.revision else ''}"
-    knobs_in_name = [
-        knob for knob in KNOBS.values() if query and knob.named and knob.is_changed(query)
-    ]
-    return ", ".join([label, *(knob.words(query) for knob in knobs_in_name if query)])
+    label = name or model_name(model)
+    if model.revision:
+        label += f"@{model.revision}"
+    for knob in KNOBS.values():
+        if query and knob.named and knob.is_changed(query):
+            label += f", {knob.words(query)}"
+    return label
 
 
 def model_labels(
@@ -100,37 +111,50 @@ def model_labels(
     """Returns a label for each model: two are equal exactly if they are one model, asked alike.
 
     A model is identified by id, revision or commit, dtype, quantization and name. Of models whose
-    ids end alike, labels have further parts of the ids, and of others with one name, in brackets,
-    what the others have otherwise.
+    ids end alike, labels have further parts of the ids; and those of other models with one name
+    have in brackets the first fact that differs between them, and the next one if it is needed.
 
     Args:
         models: None for one of which nothing is known.
         asked: how each was asked, parallel; () where this is the same for all.
     """
-    knobs = [knob for knob in KNOBS.values() if not knob.named]
-    choices = [[knob.words(query) for knob in knobs] for query in asked]
-    is_varied = [len(set(column)) > 1 for column in zip(*choices, strict=True)]
-    facts_of = [
-        [model.id if model and model.name else "" for model in models],
-        [_in_brackets(compress(chosen, is_varied)) for chosen in choices] or [""] * len(models),
-        *(
-            [short_commit(getattr(model, name) or "") if model else "" for model in models]
-            for name in ("dtype", "quantization", "server", "commit")
-        ),
-    ]
     names = distinct_names(model.id for model in models if model and not model.name)
     queries = _with_last_layers(models, asked) or [None] * len(models)
-    labels = [
-        model_label(model, query, "" if model is None else model.name or names[model.id])
-        for model, query in zip(models, queries, strict=True)
+    labels = []
+    for model, query in zip(models, queries, strict=True):
+        name = (model.name or names[model.id]) if model else ""
+        labels.append(model_label(model, query, name))
+    # a list for each fact, with a text for each model
+    lists_of_facts = [
+        [model.id if model and model.name else "" for model in models],
+        _varied_choices(asked) or [""] * len(models),
     ]
-    for facts in facts_of:
-        n_facts = Counter(label for label, _ in {*zip(labels, facts, strict=True)})
+    for field in ("dtype", "quantization", "server", "commit"):
+        lists_of_facts.append(
+            [short_commit(getattr(model, field) or "") if model else "" for model in models]
+        )
+    for facts in lists_of_facts:
+        labels_with_facts = list(zip(labels, facts, strict=True))
+        n_facts = Counter(label for label, _ in set(labels_with_facts))
         labels = [
             f"{label} ({fact})" if n_facts[label] > 1 and fact else label
-            for label, fact in zip(labels, facts, strict=True)
+            for label, fact in labels_with_facts
         ]
     return labels
+
+
+def _varied_choices(asked: Sequence[QueryOptions]) -> list[str]:
+    """Returns for each query the choices of the knobs that differ between queries, as text.
+
+    Knobs that are a part of names are left out, and the choice "none" of a text not given.
+    """
+    knobs = [knob for knob in KNOBS.values() if not knob.named]
+    varied_knobs = [knob for knob in knobs if len({knob.words(query) for query in asked}) > 1]
+    texts = []
+    for query in asked:
+        choices = [knob.words(query) for knob in varied_knobs]
+        texts.append(", ".join(choice for choice in choices if choice != "none"))
+    return texts
 
 
 def _with_last_layers(
@@ -140,22 +164,16 @@ def _with_last_layers(
 
     This is done where the same model also answers after an earlier layer, so that both are named.
     """
-    pairs = [*zip(models, asked, strict=False)]
-    models_with_layers = {
-        (model.id, model.revision, model.name)
-        for model, query in pairs
-        if model and query.layer is not None
-    }
-    return [
-        replace(query, layer=model.n_layers)
-        if model
-        and query.layer is None
-        and (model.id, model.revision, model.name) in models_with_layers
-        else query
-        for model, query in pairs
-    ]
 
+    def key(model: ModelInfo) -> tuple[str, str | None, str | None]:
+        """Returns what two entries of one model have in common."""
+        return model.id, model.revision, model.name
 
-def _in_brackets(choices: Iterable[str]) -> str:
-    """Returns the choices of knobs in a label; "none", a text that is not given, is left out."""
-    return ", ".join(choice for choice in choices if choice != "none")
+    pairs = [*zip(models, asked, strict=False)]  # `asked` may be ()
+    with_inner_layers = {key(model) for model, query in pairs if model and query.layer is not None}
+    queries = []
+    for model, query in pairs:
+        if model and query.layer is None and key(model) in with_inner_layers:
+            query = replace(query, layer=model.n_layers)
+        queries.append(query)
+    return queries

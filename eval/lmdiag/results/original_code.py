@@ -39,20 +39,32 @@ def original_records(
     Lists of words may have different lengths: a token of white space leaves no word, and a token
     that continues a word is not apart from it. Shorter lists get empty words at their end.
 
+    Args:
+        folder: with the files.
+        task: e.g. "neg136".
+        columns: of the rows of the task, by name.
+
     Returns:
-        of each row the folder, and id, top_words and log_prob; a line that counts the shorter lists
+        of each row the folder, and its id, top_words and log_prob; and a line that counts the
+        shorter lists, if there are any.
     """
-    word_lists = (text.split() for path in folder.glob("modelpreds-*") for _, text in _lines(path))
-    k = max(map(len, word_lists), default=0)
+    list_lengths = [
+        len(text.split()) for path in folder.glob("modelpreds-*") for _, text in _lines(path)
+    ]
+    k = max(list_lengths, default=0)
     n_short = 0
     records: dict[str, dict[str, Any]] = {}
     for part, subset in _PARTS.get(task, {}).items():
-        for row, _, text in _lines_of_rows(folder, f"modelpreds-{part}-", subset, columns):
+        for row_id, _, text in _lines_of_rows(folder, f"modelpreds-{part}-", subset, columns):
             words = text.split()
-            n_short += len(words) < k
-            records[row] = {"id": row, "top_words": words + [""] * (k - len(words))}
-        for row, where, text in _lines_of_rows(folder, f"modeltgtprobs-{part}-", subset, columns):
-            records.setdefault(row, {"id": row})["log_prob"] = _log_prob(text, where)
+            if len(words) < k:
+                n_short += 1
+                words += [""] * (k - len(words))
+            records[row_id] = {"id": row_id, "top_words": words}
+        probabilities = _lines_of_rows(folder, f"modeltgtprobs-{part}-", subset, columns)
+        for row_id, place, text in probabilities:
+            record = records.setdefault(row_id, {"id": row_id})
+            record["log_prob"] = _log_prob(text, place)
     note = f"{folder}: empty words were added to {n_short} of the lists, which have fewer than {k}"
     return [(str(folder), record) for record in records.values()], [note] if n_short else []
 
@@ -60,27 +72,40 @@ def original_records(
 def _lines_of_rows(
     folder: Path, start: str, subset: str, columns: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yields id, place and text of the line of each row; nothing without a file.
+    """Yields id, place ("FILE:3") and text of the line of each row; nothing without a file.
 
     `BadInput` for files of several models, and for another number of lines than of rows.
+
+    Args:
+        folder: with the files.
+        start: beginning of the name of the file.
+        subset: the rows that have this value in the column of this name; "" for all rows.
+        columns: of the rows of the task, by name.
     """
-    rows = [*zip(*(columns[name] for name in ("id", "item", "condition")), strict=True)]
+    positions = list(range(len(columns["id"])))
     if subset:
-        rows = [row for row, name in zip(rows, columns["subset"], strict=True) if name == subset]
-        items = [item for _, item, _ in rows]
-        rows.sort(key=lambda row: (items.index(row[1]), _CONDITIONS.index(row[2])))
+        items = columns["item"]
+        positions = [i for i in positions if columns["subset"][i] == subset]
+        items_in_order = list(dict.fromkeys(items[i] for i in positions))
+
+        def order_of_lines(i: int) -> tuple[int, int]:
+            """Returns the rank of the item of a row, then that of its condition."""
+            return items_in_order.index(items[i]), _CONDITIONS.index(columns["condition"][i])
+
+        positions.sort(key=order_of_lines)
+    row_ids = [columns["id"][i] for i in positions]
     paths = sorted(folder.glob(f"{start}*"))
     if len(paths) > 1:
         names = " and ".join(path.name for path in paths[:2])
         raise BadInput(f"{folder} has files of several models ({names}): keep those of one")
     for path in paths:
         lines = _lines(path)
-        if len(lines) != len(rows):
-            problem = f"{path} has {len(lines)} lines, and the data set {len(rows)} rows"
+        if len(lines) != len(row_ids):
+            problem = f"{path} has {len(lines)} lines, and the data set {len(row_ids)} rows"
             rule = "a file of the original code has a line per row, in the order of the published"
             raise BadInput(f"{problem}: {rule} items")
-        for (row, *_), (where, text) in zip(rows, lines, strict=True):
-            yield row, where, text
+        for row_id, (place, text) in zip(row_ids, lines, strict=True):
+            yield row_id, place, text
 
 
 def _lines(path: Path) -> list[tuple[str, str]]:
@@ -89,14 +114,17 @@ def _lines(path: Path) -> list[tuple[str, str]]:
     return [(f"{path}:{number}", text) for number, text in enumerate(lines, 1)]
 
 
-def _log_prob(text: str, where: str) -> float | None:
-    """The natural log of a probability; None for nan, a word that the model does not have."""
+def _log_prob(text: str, place: str) -> float | None:
+    """Returns the natural log of a probability; None for nan, a word that the model does not have.
+
+    `place` is where the text stands, for the message that it is not a probability.
+    """
     try:
         probability = float(text)
     except ValueError:
-        probability = -1.0
+        probability = -1.0  # not a number, and refused as any other number below 0
     if math.isnan(probability):
         return None
     if not 0 <= probability <= 1:
-        raise BadInput(f"{where}: {text.strip()!r:.40} must be a probability, or nan")
+        raise BadInput(f"{place}: {text.strip()!r:.40} must be a probability, or nan")
     return math.log(probability) if probability else -math.inf

@@ -100,18 +100,19 @@ _WORD_STARTS = (" ", "Ġ", "▁")
 
 @cache
 def schema() -> pa.Schema:
-    """Returns the Arrow types of `COLUMNS`."""
+    """Returns the types of the columns of `predictions.parquet`, in the order of `COLUMNS`."""
     import pyarrow as pa
 
     text = pa.string()
     count = pa.int32()
     real = pa.float64()
-    word = pa.struct(zip(_Word._fields, (count, count, real, count), strict=True))
-    types = (
-        text, text, count, real, count, count,
-        pa.list_(text), pa.list_(real), pa.list_(word), *[pa.list_(real)] * 3,
-    )  # fmt: skip
-    return pa.schema(zip(COLUMNS, types, strict=True))
+    word = pa.struct({"start": count, "end": count, "log_prob": real, "n_tokens": count})
+    return pa.schema({
+        "id": text, "perturbation": text, "run": count, "log_prob": real, "rank": count,
+        "n_tokens": count, "top_words": pa.list_(text), "top_log_probs": pa.list_(real),
+        "words": pa.list_(word), "entropies": pa.list_(real), "labels": pa.list_(real),
+        "agreement": pa.list_(real),
+    })  # fmt: skip
 
 
 def write(path: Path, predictions: Iterable[Predictions]) -> None:
@@ -119,11 +120,14 @@ def write(path: Path, predictions: Iterable[Predictions]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    tables = [schema().empty_table()]
+    tables = [schema().empty_table()]  # `concat_tables` needs one, also without predictions
     for part in predictions:
         n_rows = len(part.id)
-        columns = {name: getattr(part, name) or [None] * n_rows for name in PER_ROW}
-        columns |= {name: [getattr(part, name)] * n_rows for name in PER_SETTING}
+        columns = {}
+        for name in PER_ROW:
+            columns[name] = getattr(part, name) or [None] * n_rows  # a column may be []
+        for name in PER_SETTING:
+            columns[name] = [getattr(part, name)] * n_rows
         tables.append(pa.table(columns, schema=schema()))
     with replacing(path) as file:
         pq.write_table(pa.concat_tables(tables), file, compression="zstd")
@@ -140,18 +144,24 @@ def read(path: Path) -> dict[SettingKey, Predictions]:
     if not is_parquet:
         return {UNNAMED: of_records(read_json_lines(path))}
     columns = _parquet_columns(path)
-    agreement = columns.pop("agreement", None)  # is checked
+    agreement = columns.pop("agreement", None)  # `_parquet_columns` has checked it
     columns = _checked_columns(columns, lambda row: f"{path}, row {row + 1}")
-    columns["agreement"] = agreement or columns["agreement"]
-    if not columns.keys() >= {*PER_SETTING}:
-        return {UNNAMED: Predictions(**_rows_of_columns(columns, range(len(columns["id"]))))}
-    rows_of: dict[SettingKey, list[int]] = {}
-    for row, key in enumerate(zip(*(columns[name] for name in PER_SETTING), strict=True)):
-        rows_of.setdefault(key, []).append(row)
-    return {
-        key: Predictions(**_rows_of_columns(columns, rows), perturbation=key[0], run=key[1])
-        for key, rows in rows_of.items()
-    }
+    if agreement:
+        columns["agreement"] = agreement
+    has_settings = all(name in columns for name in PER_SETTING)
+    if not has_settings:
+        all_rows = range(len(columns["id"]))
+        return {UNNAMED: Predictions(**_rows_of_columns(columns, all_rows))}
+    rows_of_setting: dict[SettingKey, list[int]] = {}
+    keys = zip(columns["perturbation"], columns["run"], strict=True)
+    for row, key in enumerate(keys):
+        rows_of_setting.setdefault(key, []).append(row)
+    predictions_of_setting = {}
+    for (perturbation, shuffle), rows in rows_of_setting.items():
+        predictions_of_setting[perturbation, shuffle] = Predictions(
+            **_rows_of_columns(columns, rows), perturbation=perturbation, run=shuffle
+        )
+    return predictions_of_setting
 
 
 def _parquet_columns(path: Path) -> dict[str, list[Any]]:
@@ -160,8 +170,6 @@ def _parquet_columns(path: Path) -> dict[str, list[Any]]:
     `agreement`, the longest, is checked here, in Arrow: checks of its Python values would take
     seconds.
     """
-    import pyarrow.compute as pc
-
     table = read_parquet(path, COLUMNS)
     if "id" not in table.column_names:
         raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
@@ -169,35 +177,74 @@ def _parquet_columns(path: Path) -> dict[str, list[Any]]:
     for name in table.column_names:
         column = table[name].combine_chunks()
         has_type = column.type == schema().field(name).type
-        n_values = len(AGREEMENT_LAYOUT)
-        if name == "words" and has_type:  # field by field: dictionaries would take seconds
-            words = zip(*(part.to_pylist() for part in column.flatten().flatten()), strict=True)
-            lengths = column.value_lengths().to_pylist()
-            columns[name] = [None if n is None else [*islice(words, n)] for n in lengths]
+        if name == "words" and has_type:
+            columns[name] = _words_of_rows(column)
         elif name == "agreement" and column.null_count < len(column):
-            low, high = pc.min_max(column.flatten()).as_py().values() if has_type else (-1, -1)
-            is_long = has_type and pc.all(pc.equal(pc.list_value_length(column), n_values)).as_py()
-            if not (low is None or 0 <= low <= high <= _MOST_PROBABILITY) or is_long is False:
+            if not has_type or not _is_agreement(column):
+                n_values = len(AGREEMENT_LAYOUT)
                 raise BadInput(f"{path}: agreement must be lists of {n_values} numbers in [0, 1]")
-            equal_values: dict[Any, Any] = {}  # rows of one context share their values in memory
-            parts = (column[i : i + _CHUNK].to_pylist() for i in range(0, len(column), _CHUNK))
-            tuples = (values and tuple(values) for part in parts for values in part)
-            columns[name] = [equal_values.setdefault(values, values) for values in tuples]
+            columns[name] = _tuples_of_rows(column)
         else:
             columns[name] = column.to_pylist()
     return columns
 
 
+def _words_of_rows(column: pa.ListArray) -> list[list[tuple[Any, ...]] | None]:
+    """Returns the words of each row as tuples, in the order of `_Word`; None for a missing row.
+
+    They are read field by field: to make a dictionary of each word would take seconds.
+    """
+    fields = [field.to_pylist() for field in column.flatten().flatten()]
+    words = zip(*fields, strict=True)  # of all rows, one after the other
+    lengths = column.value_lengths().to_pylist()
+    return [None if n is None else list(islice(words, n)) for n in lengths]
+
+
+def _is_agreement(column: pa.ListArray) -> bool:
+    """Whether the lists of a column are as long as `AGREEMENT_LAYOUT`, of numbers in [0, 1].
+
+    Rows and numbers may be missing.
+    """
+    import pyarrow.compute as pc
+
+    bounds = pc.min_max(column.flatten()).as_py()
+    low, high = bounds["min"], bounds["max"]
+    are_in_range = low is None or 0 <= low <= high <= _MOST_PROBABILITY
+    has_length = pc.equal(pc.list_value_length(column), len(AGREEMENT_LAYOUT))
+    return are_in_range and pc.all(has_length).as_py() is not False  # None: all rows are missing
+
+
+def _tuples_of_rows(column: pa.ListArray) -> list[tuple[Any, ...] | None]:
+    """Returns the lists of a column as tuples; equal ones, as of one context, are one in memory."""
+    distinct: dict[Any, Any] = {}
+    tuples = []
+    for start in range(0, len(column), _CHUNK):
+        for values in column[start : start + _CHUNK].to_pylist():
+            row = values and tuple(values)
+            tuples.append(distinct.setdefault(row, row))
+    return tuples
+
+
 def of_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Predictions:
-    """Returns checked predictions of records: where each is, e.g. "FILE:3", and its values."""
-    places, values = tuple(zip(*records, strict=True)) or ((), ())
+    """Returns checked predictions of records, one per row.
+
+    Args:
+        records: where each is, e.g. "FILE:3", and its values by column.
+    """
+    places = []
+    values = []
+    for place, record in records:
+        places.append(place)
+        values.append(record)
     names = [name for name in PER_ROW if name != "agreement"]  # which no other program has
     for place, record in zip(places, values, strict=True):
         for key in record.keys() - COLUMNS.keys():
-            if near := suggest(key, [name for name in names if name not in record]):
-                raise BadInput(f"{place}: there is no key {key!r}{near}")
+            absent_names = [name for name in names if name not in record]
+            suggestion = suggest(key, absent_names)
+            if suggestion:  # probably misspelled; other keys are ignored
+                raise BadInput(f"{place}: there is no key {key!r}{suggestion}")
     values_of_column = {name: [record.get(name) for record in values] for name in names}
-    columns = _checked_columns(values_of_column, lambda row: str(places[row]))
+    columns = _checked_columns(values_of_column, lambda row: places[row])
     return Predictions(**_rows_of_columns(columns, range(len(values))))
 
 
@@ -218,53 +265,62 @@ def _checked_columns(
         try:
             columns[name] = type_adapter(column_type).validate_python(values, strict=True)
         except ValidationError as error:
-            problem_found = first_problem(error)
-            row_name = place(int(problem_found.location[0]))
+            problem = first_problem(error)
+            row_name = place(int(problem.location[0]))
             rule = f"{name} must be {COLUMNS[name][1]}"
-            message = f"{name}{problem_found.path(1)} is {problem_found.given}; {rule}"
-            raise BadInput(f"{row_name}: {message}") from None
-    names = ("top_words", "top_log_probs", "words", "labels")
-    lists = zip(*(columns[name] for name in names), strict=True)
-    for row, (tops, log_probs, words, labels) in enumerate(lists):
-        n_tops = len(tops or ())
-        word_log_probs = (word.log_prob for word in words or ())
-        row_log_probs = (
-            columns["log_prob"][row],
-            *(log_probs or ()),
-            *(labels or ()),
-            *word_log_probs,
-        )
-        impossible = [
-            x
-            for x in row_log_probs
-            if x == _NO_LOG_PROB or (x is not None and -math.inf < x < _LEAST_LOG_PROB)
-        ]
-        if impossible:
-            advice = f"give null for none ({_NO_LOG_PROB} is what vLLM writes)"
-            raise BadInput(f"{place(row)}: a log-probability is {impossible[0]}; {advice}")
-        if log_probs is not None and len(log_probs) != n_tops:
-            problem = f"top_log_probs has {len(log_probs)} values, top_words {n_tops}: give as many"
-            raise BadInput(f"{place(row)}: {problem}")
-        end_of_last = 0
+            raise BadInput(
+                f"{row_name}: {name}{problem.path(1)} is {problem.given}; {rule}"
+            ) from None
+    names = ("log_prob", "top_words", "top_log_probs", "words", "labels")
+    rows = zip(*(columns[name] for name in names), strict=True)
+    for row, (log_prob, top_words, top_log_probs, words, labels) in enumerate(rows):
+        word_log_probs = [word.log_prob for word in words or ()]
+        for value in (log_prob, *(top_log_probs or ()), *(labels or ()), *word_log_probs):
+            if value is not None and _stands_for_none(value):
+                advice = f"give null for none ({_NO_LOG_PROB} is what vLLM writes)"
+                raise BadInput(f"{place(row)}: a log-probability is {value}; {advice}")
+        n_words = len(top_words or ())
+        if top_log_probs is not None and len(top_log_probs) != n_words:
+            lengths = f"top_log_probs has {len(top_log_probs)} values, top_words {n_words}"
+            raise BadInput(f"{place(row)}: {lengths}: give as many")
+        previous_end = 0
         for number, word in enumerate(words or ()):
-            if not end_of_last <= word.start <= word.end:
+            if not previous_end <= word.start <= word.end:
                 raise BadInput(
                     f"{place(row)}: words[{number}] is from {word.start} to {word.end}; give start "
                     "and end of each word, in characters, in the order of the sentence"
                 )
-            end_of_last = word.end
-    columns["words"] = [x if x is None else tuple(map(WordSpan._make, x)) for x in columns["words"]]
+            previous_end = word.end
+    columns["words"] = [
+        None if words is None else tuple(WordSpan(*word) for word in words)
+        for words in columns["words"]
+    ]
     return columns
 
 
+def _stands_for_none(log_prob: float) -> bool:
+    """Whether a number in the place of a log-probability means that there is none."""
+    return log_prob == _NO_LOG_PROB or -math.inf < log_prob < _LEAST_LOG_PROB
+
+
 def _rows_of_columns(columns: Mapping[str, Any], rows: Sequence[int | None]) -> dict[str, Any]:
-    """Values of some rows, None for no row; `words` and `agreement` are [] if all are None."""
+    """Returns the values of some rows for each column of `PER_ROW`, as arguments of `Predictions`.
+
+    Columns that `Predictions` has empty by default are [] if they have no values.
+
+    Args:
+        columns: name -> a value per row, or [].
+        rows: numbers of rows, from 0; None for a row without values, which gets None.
+    """
     values_of_column = {}
     for name in PER_ROW:
-        values = [None if i is None else columns[name][i] for i in rows] if columns[name] else []
-        is_list = name in ("words", "entropies", "labels", "agreement")
-        is_unused = is_list and all(value is None for value in values)
-        values_of_column[name] = [] if is_unused else values
+        values = []
+        if columns[name]:
+            values = [None if row is None else columns[name][row] for row in rows]
+        is_empty_by_default = name in ("words", "entropies", "labels", "agreement")
+        if is_empty_by_default and all(value is None for value in values):
+            values = []
+        values_of_column[name] = values
     return values_of_column
 
 
@@ -292,19 +348,23 @@ def align(
     """
     if part.id == list(rows):
         return part
-    wanted_ids = set(rows)
-    if not foreign and (foreign_ids := [row for row in part.id if row not in wanted_ids]):
+    row_ids = set(rows)
+    foreign_ids = [row_id for row_id in part.id if row_id not in row_ids]
+    if foreign_ids and not foreign:
         raise BadInput(
             f"{where}: {ids(foreign_ids)} not among the rows: take them out, or name their --task"
         )
-    if doubled_ids := [row for row, n in Counter(part.id).items() if n > 1 and row in wanted_ids]:
+    counts = Counter(part.id)
+    doubled_ids = [row_id for row_id, n in counts.items() if n > 1 and row_id in row_ids]
+    if doubled_ids:
         raise BadInput(f"{where}: {ids(doubled_ids)} more than once: give each row one prediction")
-    index_of_id = {row: i for i, row in enumerate(part.id)}
-    missing_ids = [row for row in rows if row not in index_of_id]
+    position_of_id = {row_id: i for i, row_id in enumerate(part.id)}
+    missing_ids = [row_id for row_id in rows if row_id not in position_of_id]
     if missing_ids and not partial:
         raise BadInput(f"{where}: {ids(missing_ids)} missing: give every row a prediction")
-    in_order = _rows_of_columns(vars(part), [index_of_id.get(row) for row in rows])
-    return replace(part, **in_order | {"id": list(rows)})
+    columns = _rows_of_columns(vars(part), [position_of_id.get(row_id) for row_id in rows])
+    columns["id"] = list(rows)  # also of rows without a prediction
+    return replace(part, **columns)
 
 
 def check_possible(part: Predictions, stimuli: Stimuli, where: str) -> None:
@@ -321,11 +381,12 @@ def check_possible(part: Predictions, stimuli: Stimuli, where: str) -> None:
     """
     rows = stimuli.columns()
     has_blanks = stimuli.asks_words and part.perturbation in ("", NONE) and not any(part.labels)
+    # without texts that tell which rows have the same blank, each row has its own
     blanks: Sequence[object] = range(len(part.id))
     if has_blanks:
-        blanks = [*zip(rows["context"], rows["right_context"], strict=True)]
-    last_row = {blank: row for row, blank in enumerate(blanks)}
-    words_at_blank: dict[object, dict[str, float]] = {}
+        blanks = list(zip(rows["context"], rows["right_context"], strict=True))
+    last_row_of_blank = {blank: row for row, blank in enumerate(blanks)}
+    log_probs_at: dict[object, dict[str, float]] = {}  # blank -> word -> its log-probability
     names = ("log_prob", "rank", "n_tokens", "top_words", "top_log_probs")
     columns = zip(*(getattr(part, name) for name in names), strict=True)
     for row, (log_prob, rank, n_tokens, top_words, top_log_probs) in enumerate(columns):
@@ -336,17 +397,19 @@ def check_possible(part: Predictions, stimuli: Stimuli, where: str) -> None:
                 f"{row_name} has rank 1 and log_prob {log_prob:.4g}, below the "
                 f"{top_log_probs[0]:.4g} of the first of its top words"
             )
-        word_log_probs = [*zip(top_words or (), top_log_probs or (), strict=False)]
+        word_log_probs = list(zip(top_words or (), top_log_probs or (), strict=False))
         if has_blanks and is_token:
             word_log_probs.append((rows["target"][row], log_prob))
-        log_prob_of_word = words_at_blank.setdefault(blanks[row], {})
+        blank = blanks[row]
+        log_prob_of_word = log_probs_at.setdefault(blank, {})
         for word, value in word_log_probs:
             key = without_differences(word)
             log_prob_of_word[key] = max(value, log_prob_of_word.get(key, -math.inf))
-        if row < last_row[blanks[row]]:
+        if row < last_row_of_blank[blank]:
             continue
-        del words_at_blank[blanks[row]]  # its last row: all its words are known
-        if (total := impossible_sum(log_prob_of_word)) is not None:
+        del log_probs_at[blank]  # it is complete, and takes memory
+        total = impossible_sum(log_prob_of_word)
+        if total is not None:
             raise BadInput(
                 f"{row_name}: its top words and the words of rows with the same blank have "
                 f"{total:.4f} of probability together, more than 1"
@@ -354,9 +417,17 @@ def check_possible(part: Predictions, stimuli: Stimuli, where: str) -> None:
 
 
 def ids(names: Sequence[str]) -> str:
-    """Returns how many ids and the first few, as in "4 ids (a, b, c, …)"."""
-    first_ids = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-    return f"id {first_ids}" if len(names) == 1 else f"{len(names)} ids ({first_ids})"
+    """Returns how many ids there are and the first few.
+
+    >>> ids(["a"]), ids(["a", "b", "c", "d"])
+    ('id a', '4 ids (a, b, c, …)')
+    """
+    if len(names) == 1:
+        return f"id {names[0]}"
+    first_ids = ", ".join(names[:3])
+    if len(names) > 3:
+        first_ids += ", …"
+    return f"{len(names)} ids ({first_ids})"
 
 
 def read_run(
@@ -368,17 +439,20 @@ def read_run(
     """
     with advice_to_overwrite():
         predictions_of_setting = read(file)
-        rows_of = {task: rows.columns()["id"] for task, rows in stimuli.items()}
-        task_of = {row: task for task, rows in rows_of.items() for row in rows}
-        settings_of: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}
+        ids_of_task = {task: rows.columns()["id"] for task, rows in stimuli.items()}
+        task_of_id = {row_id: task for task, row_ids in ids_of_task.items() for row_id in row_ids}
+        settings_of_task: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}
         for key, predictions in predictions_of_setting.items():
-            if foreign := [row for row in predictions.id if row not in task_of]:
-                raise BadInput(f"{file}: {ids(foreign)} in none of the tasks {', '.join(stimuli)}")
-            for task in dict.fromkeys(task_of[row] for row in predictions.id):
-                aligned = align(predictions, rows_of[task], str(file), foreign=True)
+            foreign_ids = [row_id for row_id in predictions.id if row_id not in task_of_id]
+            if foreign_ids:
+                tasks = ", ".join(stimuli)
+                raise BadInput(f"{file}: {ids(foreign_ids)} in none of the tasks {tasks}")
+            tasks_of_setting = dict.fromkeys(task_of_id[row_id] for row_id in predictions.id)
+            for task in tasks_of_setting:
+                aligned = align(predictions, ids_of_task[task], str(file), foreign=True)
                 check_possible(aligned, stimuli[task], str(file))
-                settings_of[task][key] = aligned
-    return settings_of
+                settings_of_task[task][key] = aligned
+    return settings_of_task
 
 
 # ---- predictions of other programs ---------------------------------------------------------------
@@ -411,80 +485,107 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
         BadInput: the file cannot be read (file and line are named); see `read`, `normalised` and
             `align`.
     """
-    rows = stimuli.columns()["id"]
+    row_ids = stimuli.columns()["id"]
     notes: list[str] = []
     if is_original_output(path):
         records, notes = original_records(path, stimuli.task, stimuli.columns())
-        parts = {UNNAMED: of_records(records)}
+        predictions_of = {UNNAMED: of_records(records)}
     else:
-        parts = read(path)
-    if UNNAMED not in parts:
-        shuffles = [part for key, part in sorted(parts.items()) if key[0] == setting]
+        predictions_of = read(path)
+    if UNNAMED not in predictions_of:  # the file of a run
+        shuffles = [part for key, part in sorted(predictions_of.items()) if key[0] == setting]
         if not shuffles:
             raise BadInput(f"{path} has no setting {setting}: run it with --perturb {setting}")
-        aligned_shuffles = [align(part, rows, str(path), foreign=True) for part in shuffles]
+        aligned_shuffles = [align(part, row_ids, str(path), foreign=True) for part in shuffles]
         return ExternalPredictions(aligned_shuffles, [], [])
     if setting != "none":
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
-    predictions, changes = normalised(parts[UNNAMED], str(path))
-    aligned = align(predictions, rows, str(path), partial=True)
+    predictions, changes = normalised(predictions_of[UNNAMED], str(path))
+    aligned = align(predictions, row_ids, str(path), partial=True)
     check_possible(aligned, stimuli, str(path))
-    sentences = stimuli.columns().get("sentence", ())
-    for row, words, text in zip(rows, aligned.words, sentences, strict=False):
+    sentences = stimuli.columns().get("sentence", ())  # rows with blanks have none
+    for row_id, words, text in zip(row_ids, aligned.words, sentences, strict=False):
         if words and words[-1].end > len(text):
             raise BadInput(
-                f"{path}: a word of {row} ends at {words[-1].end}, but its sentence has "
+                f"{path}: a word of {row_id} ends at {words[-1].end}, but its sentence has "
                 f"{len(text)} characters: give positions in the sentence of the data"
             )
     predicted_ids = set(predictions.id)
-    missing = [row for row in rows if row not in predicted_ids]
+    missing = [row_id for row_id in row_ids if row_id not in predicted_ids]
     return ExternalPredictions([aligned], missing, notes + changes)
 
 
 def normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
-    """Returns predictions of another program with the values that a run records.
+    """Returns predictions of another program with the values that a run records, and notes.
 
     Sums over sentences follow from their words, rounding above 0 is cut, and the mark of a word's
-    beginning is removed from top words, with a note. `BadInput`, with `where`, if there are none,
+    beginning is removed from top words, with a note. `BadInput` if there are no predictions,
     nothing in them can be scored, some rows only have top words, or these have other white space.
+
+    Args:
+        part: the predictions, as they were read.
+        where: the file, for messages.
     """
     if not part.id:
         raise BadInput(f"{where} is empty: write one prediction per line")
     if all(value is None for value in (*part.top_words, *part.log_prob, *part.words)):
         raise BadInput(f"{where} has neither top_words nor log_prob: nothing can be computed")
     for name, values in (("top_words", part.top_words), ("words", part.words)):
-        rows_without = [row for row, value in zip(part.id, values, strict=False) if value is None]
-        if 0 < len(rows_without) < len(part.id):
+        pairs = zip(part.id, values, strict=False)  # without words of sentences, `words` is []
+        ids_without = [row_id for row_id, value in pairs if value is None]
+        if 0 < len(ids_without) < len(part.id):
             raise BadInput(
-                f"{where}: {name} are not given for id {rows_without[0]}; give all or none"
+                f"{where}: {name} are not given for id {ids_without[0]}; give all or none"
             )
     log_prob = part.log_prob
     n_tokens = part.n_tokens
-    words_of_rows = [words or () for words in part.words]
-    spans = [
-        tuple(word._replace(n_tokens=word.n_tokens or 0) for word in words)
-        for words in words_of_rows
-    ]
-    answers = [SentenceAnswer(words) for words in spans]
+    words_of_rows: list[tuple[WordSpan, ...] | None] = []
+    answers = []
+    counts_are_given = []  # of each row, whether all its words have a number of tokens
+    for words in part.words:  # none, but of sentences
+        given_words = words or ()
+        counts_are_given.append(all(word.n_tokens is not None for word in given_words))
+        spans = tuple(word._replace(n_tokens=word.n_tokens or 0) for word in given_words)
+        words_of_rows.append(spans)
+        answers.append(SentenceAnswer(spans))
     if answers and all(value is None for value in log_prob):
         log_prob = [answer.log_prob for answer in answers]
     if answers and all(value is None for value in n_tokens):
-        is_counted = [all(word.n_tokens is not None for word in words) for words in words_of_rows]
-        pairs = zip(answers, is_counted, strict=True)
-        n_tokens = [answer.n_tokens if counted else None for answer, counted in pairs]
-    n_marked = 0
-    top_words = list[list[str] | None]()
-    for row, tops in zip(part.id, part.top_words, strict=True):
-        unmarked = [word[1:] if word.startswith(_WORD_STARTS) else word for word in tops or ()]
-        for word, text in zip(tops or (), unmarked, strict=True):
-            n_marked += word != text
-            if " ".join(text.split()) != text:  # no expected word could equal it
-                raise BadInput(
-                    f"{where}: id {row}: top_words has {word!r:.60}: remove the white space, but "
-                    'for one space before a word (for a token of white space alone, give "")'
-                )
-        top_words.append(None if tops is None else unmarked)
-    new_columns: dict[str, Any] = {"n_tokens": n_tokens, "top_words": top_words, "words": spans}
-    new_columns["log_prob"] = [None if value is None else min(value, 0.0) for value in log_prob]
+        counts = zip(answers, counts_are_given, strict=True)
+        n_tokens = [answer.n_tokens if is_given else None for answer, is_given in counts]
+    top_words, n_marked = _without_marks(part, where)
+    normalised_part = replace(
+        part,
+        log_prob=[None if value is None else min(value, 0.0) for value in log_prob],
+        n_tokens=n_tokens,
+        top_words=top_words,
+        words=words_of_rows,
+    )
     note = f"{where}: the leading space (or Ġ, ▁) of {n_marked} top words was removed"
-    return replace(part, **new_columns), [note] if n_marked else []
+    return normalised_part, [note] if n_marked else []
+
+
+def _without_marks(part: Predictions, where: str) -> tuple[list[list[str] | None], int]:
+    """Returns the top words of each row without the mark of a word's beginning, as "Ġdog" has.
+
+    The second value is the number of words that had one. `BadInput` for other white space.
+    """
+    n_marked = 0
+    lists = list[list[str] | None]()
+    for row_id, top_words in zip(part.id, part.top_words, strict=True):
+        if top_words is None:
+            lists.append(None)
+            continue
+        unmarked_words = []
+        for word in top_words:
+            has_mark = word.startswith(_WORD_STARTS)
+            n_marked += has_mark
+            unmarked = word[1:] if has_mark else word
+            if " ".join(unmarked.split()) != unmarked:  # no expected word could equal it
+                raise BadInput(
+                    f"{where}: id {row_id}: top_words has {word!r:.60}: remove the white space, "
+                    'but for one space before a word (for a token of white space alone, give "")'
+                )
+            unmarked_words.append(unmarked)
+        lists.append(unmarked_words)
+    return lists, n_marked

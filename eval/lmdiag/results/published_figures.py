@@ -64,14 +64,15 @@ def published_figures() -> tuple[PublishedFigure, ...]:
     n. An entry is a value in percent, or value and standard deviation.
     """
     figures = []
-    for table in document()["tables"]:  # a row per model, with null for what the source lacks
-        for model, values in table["models"].items():
-            for (*address, n), entry in zip(table["columns"], values, strict=True):
+    for table in document()["tables"]:
+        source, number = table["source"], table["table"]
+        for model, entries in table["models"].items():  # the rows of the table
+            for (*address, n), entry in zip(table["columns"], entries, strict=True):
+                if entry is None:  # the source lacks it
+                    continue
                 value, sd = entry if isinstance(entry, list) else (entry, None)
                 key = FigureKey(table["task"], *address)
-                if value is not None:
-                    source = table["source"], table["table"]
-                    figures.append(PublishedFigure(*source, model, key, value, sd, n))
+                figures.append(PublishedFigure(source, number, model, key, value, sd, n))
     return tuple(figures)
 
 
@@ -79,19 +80,23 @@ def published_beside(results: Results) -> dict[FigureKey, PublishedFigure]:
     """Returns the published figures that a run can be compared with, by their addresses.
 
     These are figures of the same model on the rows that the source reports on. The id of the model
-    may have the organisation that it got later, as in `google-bert/bert-base-uncased`.
+    may have the organisation that it got later, as in `google-bert/bert-base-uncased`. Of several
+    sources the first one counts, and has the figures that differ from it as `others`.
     """
-    organisation, _, rest = results.model.id.partition("/")
-    model = rest if organisation in _ORGANISATIONS else results.model.id
-    beside: dict[FigureKey, PublishedFigure] = {}
+    organisation, _, name = results.model.id.partition("/")
+    model = name if organisation in _ORGANISATIONS else results.model.id
+    figure_of_key: dict[FigureKey, PublishedFigure] = {}
     for published in published_figures():
-        figure = results.figure(published.key) if published.model == model else None
-        has_value = figure and figure.value is not None
-        if has_value and has_published_rows(results, published.key.task):
-            earlier = beside.setdefault(published.key, published)
-            if published.value != earlier.value:
-                beside[published.key] = replace(earlier, others=(*earlier.others, published))
-    return beside
+        key = published.key
+        if published.model != model or not has_published_rows(results, key.task):
+            continue
+        figure = results.figure(key)
+        if figure is None or figure.value is None:
+            continue
+        earlier = figure_of_key.setdefault(key, published)
+        if published.value != earlier.value:
+            figure_of_key[key] = replace(earlier, others=(*earlier.others, published))
+    return figure_of_key
 
 
 REFERENCES = {"bert-base-uncased": "BERT base", "bert-large-uncased": "BERT large"}
@@ -99,26 +104,35 @@ REFERENCES = {"bert-base-uncased": "BERT base", "bert-large-uncased": "BERT larg
 
 
 def reference_figures(results: Results, task: str) -> dict[tuple[str, FigureKey], PublishedFigure]:
-    """Returns the figures of the models of the paper; none for a run on other rows than its."""
+    """Returns (model, address) -> the figures of Ettinger (2020) on a task.
+
+    {} for a run on other rows than those of the paper.
+    """
+    if not has_published_rows(results, task):
+        return {}
     return {
         (figure.model, figure.key): figure
         for figure in published_figures()
         if figure.source == "ettinger-2020" and figure.key.task == task
-        if has_published_rows(results, task)
     }
 
 
 def has_published_rows(results: Results, task: str) -> bool:
     """Returns whether a run is on the rows that the paper reports on, judged by their number."""
-    rows = diagnostics.get(task).published_rows
-    return rows is not None and task in results.data.tasks and results.data.tasks[task].n == rows
+    n_published = diagnostics.get(task).published_rows
+    if n_published is None or task not in results.data.tasks:
+        return False
+    return results.data.tasks[task].n == n_published
 
 
 def citation(source: str) -> str:
-    """Returns author and year of a source in `published.json`."""
+    """Returns author and year of a source, a key of `sources` in `published.json`."""
     return str(document()["sources"][source]["short"])
 
 
 def human_facts(task: str) -> Iterator[Mapping[str, Any]]:
-    """Yields averages of human studies that the papers give and the data do not contain."""
+    """Yields the averages of human studies on a task, as `human` in `published.json` has them.
+
+    The papers give them, and the data do not contain them.
+    """
     return (fact for fact in document()["human"] if fact["task"] == task)

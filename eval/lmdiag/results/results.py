@@ -91,9 +91,9 @@ class Figure:
     def versus_chance(self) -> VersusChance | None:
         """Where it lies against its chance level; of a mean of shares, by its t interval.
 
-        None where all items are tied.
+        None if it has no value or no chance level, or all items are tied.
         """
-        if self.value is None or self.chance is None or not self._n_tested:
+        if self.value is None or self.chance is None or not self._n_untied:
             return None
         if self.p_chance is not None:
             is_different = self.p_chance < 0.05
@@ -103,50 +103,61 @@ class Figure:
             is_different = not self.ci_low <= self.chance <= self.ci_high
         if not is_different:
             return "not distinguishable"
-        return "above" if self._share_of_tested > self.chance else "below"
+        return "above" if self._share_of_untied > self.chance else "below"
 
     @property
     def p_chance(self) -> float | None:
         """Two-sided p of the exact binomial test of a proportion against its chance level.
 
-        The test is over the items that are not tied.
+        The test is over the items that are not tied. None without a chance level, if all items are
+        tied, and for a mean of shares, which is not a count of successes.
         """
-        if self.value is None or self.chance is None or not self._n_tested:
+        if self.value is None or self.chance is None or not self._n_untied:
             return None
         if self.statistic == "share" and self.value not in (0, 1):
-            return None  # a mean of shares is no count of successes
-        return stats.chance_p(self._share_of_tested, self._n_tested, self.chance)
+            return None
+        return stats.chance_p(self._share_of_untied, self._n_untied, self.chance)
 
     @property
-    def _n_tested(self) -> int:
+    def _n_untied(self) -> int:
         """The number of items that are not tied."""
         return (self.n or 0) - (self.n_tied or 0)
 
     @property
-    def _share_of_tested(self) -> float:
+    def _share_of_untied(self) -> float:
         """The value over the items that are not tied: those that are tied have the value 0."""
-        return (self.value or 0.0) * (self.n or 0) / self._n_tested
+        total = (self.value or 0.0) * (self.n or 0)
+        return total / self._n_untied
 
     @property
     def chance_sign(self) -> str:
-        """The sign of `versus_chance` beside the figure; "" where there is none."""
+        """The sign that stands beside the figure, of `CHANCE_SIGNS`; "" without a chance level."""
         return CHANCE_SIGNS[self.versus_chance] if self.versus_chance else ""
 
     def at(self, by: str, level: str) -> Figure | None:
-        """Returns the figure of a level, or itself for "" and ""; None where there is none."""
+        """Returns the figure at a level of a break-down; None if there is no such level.
+
+        Without a break-down, "", this is the figure itself.
+        """
         return self.by.get(by, {}).get(level) if by else self
 
     def to_json(self, *, is_level: bool = True) -> dict[str, Any]:
-        """Returns plain JSON values; what only some figures have is left out where it is None."""
-        by = {
-            name: {level: figure.to_json() for level, figure in levels.items()}
-            for name, levels in self.by.items()
-        }
-        fields = vars(self) | {"by": None if is_level else by}
-        fields |= {"versus_chance": self.versus_chance, "p_chance": self.p_chance}
+        """Returns plain JSON values by name; what only some figures have is left out if it is None.
+
+        The figure of a level, `is_level`, has no break-downs of its own.
+        """
+        values: dict[str, Any] = dict(vars(self))
+        values["by"] = None
+        if not is_level:
+            values["by"] = {
+                by: {level: figure.to_json() for level, figure in levels.items()}
+                for by, levels in self.by.items()
+            }
+        values["versus_chance"] = self.versus_chance
+        values["p_chance"] = self.p_chance
         always = ("value", "n", "ci_low", "ci_high", "chance")
         return {
-            name: value for name, value in fields.items() if name in always or value is not None
+            name: value for name, value in values.items() if name in always or value is not None
         }
 
 
@@ -200,11 +211,13 @@ class SettingResults:
 
         The signature, measures and unscorable rows come first and are there even if empty.
         """
+        document = asdict(replace(self, measures={}))  # figures have their own `to_json`
+        document["measures"] = {
+            name: figure.to_json(is_level=False) for name, figure in self.measures.items()
+        }
         always = ("signature", "measures", "unscorable")
-        measures = {name: figure.to_json(is_level=False) for name, figure in self.measures.items()}
-        document = asdict(replace(self, measures={})) | {"measures": measures}
-        names = dict.fromkeys((*always, *document))
-        return {key: document[key] for key in names if key in always or document[key]}
+        names_in_order = dict.fromkeys((*always, *document))
+        return {name: document[name] for name in names_in_order if name in always or document[name]}
 
 
 @dataclass(frozen=True)
@@ -281,23 +294,23 @@ class Results:
         return self.model.n_layers if self.protocol.layer is None else self.protocol.layer
 
     def diagnostic(self, task: str) -> Diagnostic:
-        """Returns what is declared for a task."""
-        facts = self.data.tasks.get(task)
-        return diagnostics.get(task, facts.form if facts else "")
+        """Returns the declaration of a task: its rows, measures, tables and charts."""
+        data = self.data.tasks.get(task)
+        return diagnostics.get(task, data.form if data else "")
 
     @property
     def model_warnings(self) -> list[str]:
-        """What looks wrong in the model's files."""
-        tasks = tuple(f"{task}: " for task in self.data.tasks)
-        return [line for line in self.warnings if not line.startswith(tasks)]
+        """The warnings of what looks wrong in the model's files."""
+        beginnings = tuple(f"{task}: " for task in self.data.tasks)  # of warnings of the data
+        return [line for line in self.warnings if not line.startswith(beginnings)]
 
     def measure(self, task: str, setting: str, name: str) -> Figure | None:
-        """Returns a measure of a setting; None where there is none."""
+        """Returns the figure of a measure over all items; None if the run does not have it."""
         settings = self.tasks.get(task, {})
         return settings[setting].measures.get(name) if setting in settings else None
 
     def figure(self, key: FigureKey) -> Figure | None:
-        """Returns the figure at an address; None where there is none."""
+        """Returns the figure at an address; None if the run does not have it."""
         measure = self.measure(key.task, key.setting, key.measure)
         return None if measure is None else measure.at(key.by, key.level)
 
@@ -308,8 +321,8 @@ class Results:
                 yield from results.figures(task, setting)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values."""
-        document = asdict(replace(self, tasks={}))
+        """Returns the content of `results.json`: plain JSON values by name."""
+        document = asdict(replace(self, tasks={}))  # settings have their own `to_json`
         document["design"] = self.design.stored()
         document["table"] = self.table.stored()
         document["protocol"]["match"] = match_rule(self.model.word_folds)
@@ -320,7 +333,10 @@ class Results:
         return document
 
     def validation_errors(self) -> Iterator[str]:
-        """Yields what is wrong beyond the types of the values, with the field."""
+        """Yields a line, which names the field, for each value that has its type and is impossible.
+
+        Such values are in files that were changed, or that another program wrote.
+        """
         try:
             datetime.fromisoformat(self.finished)
         except ValueError:
@@ -331,9 +347,9 @@ class Results:
             yield "tasks: there are none, or one has no settings"
         for task in self.tasks.keys() - self.data.tasks.keys():
             yield f"data.tasks.{task}: field required"
-        for task, facts in self.data.tasks.items():
-            if facts.form and facts.form not in diagnostics.forms():
-                yield f"data.tasks.{task}.form: {facts.form!r:.60} is not a form of data"
+        for task, data in self.data.tasks.items():
+            if data.form and data.form not in diagnostics.forms():
+                yield f"data.tasks.{task}.form: {data.form!r:.60} is not a form of data"
         seen_keys = set[FigureKey]()
         for key, figure in self.figures():
             where = f"tasks.{key.task}.{key.setting}.measures.{key.measure}"
@@ -342,10 +358,11 @@ class Results:
             seen_keys.add(key)
             if figure.statistic is None:
                 yield f"{where}.statistic: field required"
-            n_rows = self.data.tasks[key.task].n
-            in_range = 0 <= (figure.value or 0) <= 1 and 0 <= (figure.n or 0) <= n_rows
-            if figure.chance is not None and not (0 <= figure.chance <= 1 and in_range):
-                yield f"{where}: not a proportion in [0, 1] of at most all rows"
+            if figure.chance is not None:  # a proportion or a share
+                n_rows = self.data.tasks[key.task].n
+                are_in_unit = 0 <= figure.chance <= 1 and 0 <= (figure.value or 0) <= 1
+                if not are_in_unit or not 0 <= (figure.n or 0) <= n_rows:
+                    yield f"{where}: not a proportion in [0, 1] of at most all rows"
             if not 0 <= (figure.n_tied or 0) <= (figure.n or 0):
                 yield f"{where}: n_tied is not a number of its items"
 
@@ -357,19 +374,26 @@ Record = TypeVar("Record", bound=Any)
 
 
 def read_record(kind: type[Record], file: Path, most: int = MAX_DOCUMENT) -> Record:
-    """Reads a JSON file of at most so many bytes, e.g. `results.json`; unknown keys are ignored.
+    """Reads a record from a JSON file, e.g. `results.json`; unknown keys are ignored.
 
     `BadInput` names file and field if it is not such a file, or the record has `validation_errors`.
+
+    Args:
+        kind: class of the record.
+        file: as `with_digest` writes it; the digest may be missing.
+        most: bytes that the file may have.
     """
     from pydantic import ValidationError
 
     document = read_json(file, most)
-    digest = document.pop(_DIGEST, None) if isinstance(document, dict) else None
-    if digest is not None and digest != _digest_of(document):
-        raise BadInput(f"{file} is not as lmdiag wrote it (its {_DIGEST} is of another content)")
-    table = document.get("table") if isinstance(document, dict) else None
-    if isinstance(table, dict) and isinstance(table.get("critical"), str):
-        table["critical"] = [table["critical"]]  # earlier runs have one column, and no list
+    if isinstance(document, dict):
+        digest = document.pop(_DIGEST, None)
+        if digest is not None and digest != _digest_of(document):
+            what_differs = f"its {_DIGEST} is of another content"
+            raise BadInput(f"{file} is not as lmdiag wrote it ({what_differs})")
+        table = document.get("table")
+        if isinstance(table, dict) and isinstance(table.get("critical"), str):
+            table["critical"] = [table["critical"]]  # earlier runs have one column, and no list
     try:
         adapter = type_adapter(kind)  # type: ignore[arg-type]  # a class is hashable
         record: Record = adapter.validate_json(json.dumps(document), strict=True)
@@ -381,7 +405,7 @@ def read_record(kind: type[Record], file: Path, most: int = MAX_DOCUMENT) -> Rec
 
 
 def _digest_of(document: Any) -> str:
-    """The SHA-256 of the values of a JSON file."""
+    """Returns the SHA-256 of the values of a JSON file, in hexadecimal digits."""
     return hashlib.sha256(json.dumps(document).encode()).hexdigest()
 
 
@@ -403,11 +427,29 @@ def advice_to_overwrite() -> Iterator[None]:
 def of_setting(
     stimuli: Stimuli, setting: str, content: SettingResults, model: ModelInfo | None = None
 ) -> Results:
-    """Returns results with the figures of one setting alone; no model: of another program."""
+    """Returns results with the figures of one setting alone, and nothing else that a run records.
+
+    Args:
+        stimuli: the rows.
+        setting: name of the setting.
+        content: its figures.
+        model: that answered; None for predictions of another program.
+    """
     task = stimuli.task
-    info = model or ModelInfo("", None, "", "masked", "", "", "", True, 0, 0, None)
-    rows = {task: TaskData(stimuli.fingerprint, len(stimuli), stimuli.form)}
-    data = DataInfo("", None, stimuli.fingerprint, rows)
-    protocol = Protocol(tasks=(task,))
-    tasks = {task: {setting: content}}
-    return Results(content.signature, info, data, protocol, {}, Device("", 0), {}, "", 0, tasks)
+    unknown_model = ModelInfo(
+        id="", revision=None, commit="", kind="masked", architecture="", dtype="", tokenizer="",
+        cased=True, vocab_size=0, n_parameters=0, max_length=None,
+    )  # fmt: skip
+    data_of_task = {task: TaskData(stimuli.fingerprint, len(stimuli), stimuli.form)}
+    return Results(
+        signature=content.signature,
+        model=model or unknown_model,
+        data=DataInfo("", None, stimuli.fingerprint, data_of_task),
+        protocol=Protocol(tasks=(task,)),
+        versions={},
+        device=Device("", 0),
+        seconds={},
+        finished="",
+        n_contexts=0,
+        tasks={task: {setting: content}},
+    )

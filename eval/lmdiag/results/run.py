@@ -94,7 +94,8 @@ class RunDirectory:
         if overwrite:
             self._remove(RESULTS, IDENTITY, PREDICTIONS, REPORT, SCORES_OF_EARLIER_VERSIONS)
         results = _read_without_checks(self.path) if (self.path / RESULTS).exists() else None
-        self._refuse_other(identity, results.identity if results else self._begun())
+        owner = results.identity if results else self._identity_of_begun_run()
+        self._refuse_other_run(identity, owner)
         if results and (self.path / PREDICTIONS).exists():
             check_files(self.path, results)
             self._remove(IDENTITY)
@@ -111,41 +112,51 @@ class RunDirectory:
         self._lock.enter_context(writing.take_lock(self.path / LOCK, busy))
         writing.clear_drafts(self.path)
 
-    def _begun(self) -> Mapping[str, Any] | None:
-        """Returns the identity of the run that was begun here; None for an empty directory."""
+    def _identity_of_begun_run(self) -> Mapping[str, Any] | None:
+        """Returns the identity of the run that was begun here; None for an empty directory.
+
+        `BadInput` if there are files, but none that tells whose run it is.
+        """
         file = self.path / IDENTITY
         if file.exists():
             with advice_to_overwrite():
-                owner = reading.read_json(file)
-                if not isinstance(owner, dict):
-                    raise BadInput(f"{file}: expected an object, not {type(owner).__name__}")
-            return owner
-        if other_files := {path.name for path in self.path.iterdir()} - {LOCK, f"{LOCK}.soft"}:
-            files_of_runs = {PREDICTIONS, REPORT, self.journal.name, SCORES_OF_EARLIER_VERSIONS}
-            raise BadInput(
-                f"{self.path} is not empty and is not a run directory: choose another --output"
-                + (
-                    f", or --overwrite it (it has no {RESULTS})"
-                    if other_files <= files_of_runs
-                    else ""
-                )
-            )
-        return None
+                identity = reading.read_json(file)
+                if not isinstance(identity, dict):
+                    raise BadInput(f"{file}: expected an object, not {type(identity).__name__}")
+            return identity
+        names = {path.name for path in self.path.iterdir()} - {LOCK, f"{LOCK}.soft"}
+        if not names:
+            return None
+        problem = f"{self.path} is not empty and is not a run directory: choose another --output"
+        names_in_runs = {PREDICTIONS, REPORT, self.journal.name, SCORES_OF_EARLIER_VERSIONS}
+        if names <= names_in_runs:
+            problem += f", or --overwrite it (it has no {RESULTS})"
+        raise BadInput(problem)
 
-    def _refuse_other(self, identity: Mapping[str, Any], owner: Mapping[str, Any] | None) -> None:
-        """Refuses a run whose identity is not that of the directory's owner, if it has one."""
+    def _refuse_other_run(
+        self, identity: Mapping[str, Any], owner: Mapping[str, Any] | None
+    ) -> None:
+        """Refuses a run if the directory belongs to another one.
+
+        Args:
+            identity: of the run, see `lmdiag.results.identity`.
+            owner: the identity of the run in the directory; None if it is empty.
+        """
         if owner is None:
             return
         for key, value in identity.items():
             old = str(owner.get(key))
             new = str(value)
-            if old != new:
-                difference = (
-                    f"of another {key} ({old}, not {new})" if key in owner else f"without {key}"
-                )
-                if re.sub(r"\|data:[^|]*", "", old) == re.sub(r"\|data:[^|]*", "", new):
-                    raise BadInput(changed_data(self.path))
-                raise BadInput(f"{self.path} holds a run {difference}: {_ANEW}")
+            if old == new:
+                continue
+            old_without_data = re.sub(r"\|data:[^|]*", "", old)  # of signatures
+            new_without_data = re.sub(r"\|data:[^|]*", "", new)
+            if old_without_data == new_without_data:
+                raise BadInput(changed_data(self.path))
+            difference = f"without {key}"
+            if key in owner:
+                difference = f"of another {key} ({old}, not {new})"
+            raise BadInput(f"{self.path} holds a run {difference}: {_ANEW}")
 
     def finish(self, results: Results) -> None:
         """Writes results.json, the mark of a finished run, and removes what only resuming needs."""
@@ -167,7 +178,7 @@ _ANEW = "add --overwrite to make it anew, or choose another --output or --name"
 
 
 def changed_data(path: Path) -> str:
-    """Returns the message for a run directory whose run asked other rows."""
+    """Returns the message for a run directory whose run asked other rows; `path` is its path."""
     return f"the data, or how they are read, changed since the run in {path}: {_ANEW}"
 
 
@@ -204,7 +215,8 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
             continue
         with reading.readable(path):
             files = [*path.glob(f"*/{RESULTS}"), *path.glob(f"*/*/{RESULTS}")]
-        folders += sorted(file.parent for file in files) or [path]
+        run_directories = sorted(file.parent for file in files)
+        folders += run_directories or [path]
     return folders
 
 
@@ -214,8 +226,10 @@ def unfinished_runs(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         if not reading.is_folder(path):
             continue
+        files = list[Path]()
         with reading.readable(path):
-            files = [file for depth in ("", "*/", "*/*/") for file in path.glob(depth + IDENTITY)]
+            for pattern in (IDENTITY, f"*/{IDENTITY}", f"*/*/{IDENTITY}"):
+                files += path.glob(pattern)
         for file in files:
             if not reading.is_file(file.with_name(RESULTS)):
                 folders.add(file.parent)
@@ -223,7 +237,10 @@ def unfinished_runs(paths: Iterable[Path]) -> list[Path]:
 
 
 def record_failure(folder: Path, problem: str) -> None:
-    """Writes why a model failed into its folder; "" removes what an earlier command wrote."""
+    """Writes why the run of a model failed into its folder.
+
+    If `problem` is "", it did not fail: what an earlier command wrote is removed.
+    """
     file = folder / FAILED
     if problem:
         folder.mkdir(parents=True, exist_ok=True)
@@ -248,25 +265,26 @@ def read_results(path: Path) -> Results:
     `BadInput` if there are none, they are damaged (see `read_record`), or were not computed from
     the predictions beside them.
     """
-    if not reading.has_file(path / RESULTS):
-        folder = run_folders([path])[0]
-        if folder != path:
-            raise BadInput(f"{path} has several runs: name one of them, as {folder}")
-        if begun := unfinished_runs([path]):
-            names = first_few([*map(str, begun)])
-            raise BadInput(f"no run in {path} is finished ({names}): {HOW_TO_CONTINUE}")
-        if not reading.exists(path):
-            raise BadInput(
-                f"there is no folder {path}{reading.near_path(path)}: name the directory of a run"
-            )
-        raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
-    results = _read_without_checks(path)
-    check_files(path, results)
-    return results
+    if reading.has_file(path / RESULTS):
+        results = _read_without_checks(path)
+        check_files(path, results)
+        return results
+    first_folder = run_folders([path])[0]
+    if first_folder != path:
+        raise BadInput(f"{path} has several runs: name one of them, as {first_folder}")
+    unfinished = unfinished_runs([path])
+    if unfinished:
+        names = first_few([str(folder) for folder in unfinished])
+        raise BadInput(f"no run in {path} is finished ({names}): {HOW_TO_CONTINUE}")
+    if not reading.exists(path):
+        raise BadInput(
+            f"there is no folder {path}{reading.near_path(path)}: name the directory of a run"
+        )
+    raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
 
 
 def _read_without_checks(path: Path) -> Results:
-    """Returns the results of a run directory; its predictions are not read."""
+    """Returns the content of `results.json`, which is not compared with the predictions."""
     with advice_to_overwrite():
         return read_record(Results, path / RESULTS)
 
@@ -295,7 +313,10 @@ class Run(Presentable):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Task -> what its rows are under any name of the task; see `Stimuli.content`."""
+        """Task -> a text that is the same for the same rows in a task of another name.
+
+        See `Stimuli.content`.
+        """
         return {task: rows.content for task, rows in self.stimuli.items()}
 
     def asked(self, task: str, setting: str = NONE, shuffle: int = 0) -> Stimuli:
@@ -305,19 +326,19 @@ class Run(Presentable):
         return rows if setting == NONE else perturb(rows, setting, shuffle, seed)
 
     def scores_of(self, task: str, setting: str = NONE, shuffle: int = 0) -> MeasureScores:
-        """Returns measure -> its per-item scores in a setting; {} where there are none.
+        """Returns measure -> its per-item scores in a setting; {} if there are no predictions.
 
         They are computed when they are first asked for, and kept.
         """
         key = task, setting, shuffle
-        if key not in self.scores:
-            predictions = self.predictions.get(task, {}).get((setting, shuffle))
-            self.scores[key] = {}
-            if predictions:
-                self.scores[key] = item_scores(
-                    self.stimuli[task], predictions, *self._scoring_arguments
-                )
-        return self.scores[key]
+        if key in self.scores:
+            return self.scores[key]
+        scores: MeasureScores = {}
+        predictions = self.predictions.get(task, {}).get((setting, shuffle))
+        if predictions:
+            scores = item_scores(self.stimuli[task], predictions, *self._scoring_arguments)
+        self.scores[key] = scores
+        return scores
 
     @property
     def _scoring_arguments(self) -> tuple[Protocol, tuple[Fold, ...], Kind]:
@@ -326,17 +347,24 @@ class Run(Presentable):
         return self.results.protocol, model.word_folds, model.kind
 
     def shuffles_of(self, task: str, setting: str) -> list[MeasureScores]:
-        """Returns the scores of each shuffle of a setting; of another setting a single one."""
-        settings = self.predictions.get(task, {})
-        return [self.scores_of(task, *key) for key in sorted(settings) if key[0] == setting]
+        """Returns measure -> its per-item scores for each shuffle of a setting.
+
+        A setting that is not shuffled has one.
+        """
+        keys = sorted(self.predictions.get(task, {}))
+        return [self.scores_of(task, setting, shuffle) for name, shuffle in keys if name == setting]
 
     def evaluated(self, task: str, setting: str) -> SettingResults:
         """Returns the figures of a setting as they follow from predictions and rows."""
-        settings = sorted(self.predictions[task].items())
-        shuffles = [part for (name, _), part in settings if name == setting]
-        scores = self.shuffles_of(task, setting)
-        arguments = (*self._scoring_arguments, scores, self.results.model)
-        return evaluate(self.stimuli[task], shuffles, *arguments)
+        in_order = sorted(self.predictions[task].items())
+        shuffles = [predictions for (name, _), predictions in in_order if name == setting]
+        return evaluate(
+            self.stimuli[task],
+            shuffles,
+            *self._scoring_arguments,
+            scores=self.shuffles_of(task, setting),
+            model=self.results.model,
+        )
 
     def mean_scores(self, task: str, setting: str = NONE) -> MeasureScores:
         """Returns measure -> its per-item scores in a setting, means over its shuffles.
@@ -349,6 +377,7 @@ class Run(Presentable):
         return self._means[task, setting]
 
     def __repr__(self) -> str:
+        """Returns one line: the model, the tasks, the signature and the directory."""
         tasks = ", ".join(self.results.tasks)
         name = model_label(self.results.model)
         return f"<Run of {name}: {tasks}; {self.results.signature}; {self.path}>"
@@ -368,21 +397,25 @@ class Run(Presentable):
         """
         from pandas import concat
 
-        from lmdiag.results.item_rows import ITEM_FACTS, item_rows, with_facts
+        from lmdiag.results.item_rows import item_rows, with_facts
 
         if task and task not in self.stimuli:
             choices = ", ".join(self.stimuli)
             raise BadInput(f"{self.path} has no task {task!r}: choose from {choices}")
         frames = []
         model = self.results.model
-        facts_of_run = label or model_label(model), self.results.signature, weights_text(model)
-        for name in [task] if task else self.stimuli:
+        tasks = [task] if task else list(self.stimuli)
+        for name in tasks:
             for (setting, shuffle), predictions in self.predictions[name].items():
+                facts = {
+                    "model": label or model_label(model),
+                    "signature": self.results.signature,
+                    "weights": weights_text(model),
+                    "task": name,
+                    "perturbation": setting,
+                    "shuffle": shuffle if is_shuffled(name, setting) else math.nan,
+                }
                 stimuli = self.asked(name, setting, shuffle)
-                shuffle_number = shuffle if is_shuffled(name, setting) else math.nan
-                facts = dict(
-                    zip(ITEM_FACTS, (*facts_of_run, name, setting, shuffle_number), strict=True)
-                )
                 rows = item_rows(stimuli, predictions, self.scores_of(name, setting, shuffle), per)
                 frames.append(with_facts(rows, facts))
         table = concat(frames, ignore_index=True)
@@ -435,7 +468,7 @@ def load_runs(
         except BadInput as error:
             if without_data is None:
                 raise
-            with advice_to_overwrite():
+            with advice_to_overwrite():  # damaged predictions are refused without their rows, too
                 read_predictions(folder / PREDICTIONS)
             effect = "effects are left out, and figures not compared with the predictions"
             without_data(f"lmdiag: {folder}: {effect}: {error}")
@@ -454,44 +487,59 @@ def _rows_of(
 
     Args:
         path: run directory.
+        results: of the run.
         data: where the data set is; None for where it was, also seen from folders above the run.
         stimuli_read: rows that were read before, by what they were read from; gets these, too.
     """
     from lmdiag import stimuli
 
-    protocol = results.protocol
     source = data or results.data.source
-    if data is None:  # a folder of runs may have the name of the data: it is passed over
-        candidates = [
-            Path(source),
-            *(folder / source for folder in reading.real_path(path).parents),
-        ]
-        if results.data.place:
-            candidates.append(Path(os.path.normpath(reading.real_path(path) / results.data.place)))
-        source = str(
-            next((x for x in candidates if reading.exists(x) and stimuli.is_data(x)), source)
-        )
-    revision = results.data.revision if data is None else None
+    revision = None
+    if data is None:
+        source = _source_of_run(path, results.data)
+        revision = results.data.revision
     reading_options: dict[str, Any] = {
         "revision": revision,
-        "limit": protocol.limit,
-        "seed": protocol.seed,
+        "limit": results.protocol.limit,
+        "seed": results.protocol.seed,
+        "allow_duplicates": True,
+        **results.table.stored(),
     }
-    reading_options |= {"allow_duplicates": True, **results.table.stored()}
     rows_of_task = {}
-    for task, facts in results.data.tasks.items():
-        task_options: dict[str, Any] = {"responses": facts.form == "cloze", **reading_options}
+    for task, expected in results.data.tasks.items():
+        task_options: dict[str, Any] = {"responses": expected.form == "cloze", **reading_options}
         key = repr((source, task, sorted(task_options.items())))
         if key not in stimuli_read:
             stimuli_read[key] = stimuli.load(source, task, **task_options)
-        rows_of_task[task] = stimuli_read[key]
-        if rows_of_task[task].fingerprint != facts.fingerprint:
-            fingerprints = f"{rows_of_task[task].fingerprint}, the run's is {facts.fingerprint}"
+        rows = stimuli_read[key]
+        if rows.fingerprint != expected.fingerprint:
+            fingerprints = f"{rows.fingerprint}, the run's is {expected.fingerprint}"
             raise BadInput(
                 f"{source} is not the data {path} was made on: its {task} has fingerprint "
                 f"{fingerprints}; name the right one by --data"
             )
+        rows_of_task[task] = rows
     return rows_of_task
+
+
+def _source_of_run(path: Path, data: DataInfo) -> str:
+    """Returns where the data of a run are now: the first place that has data, as a path.
+
+    That is where they were, seen from here or from a folder above the run directory, or their place
+    as seen from the run directory. If there are none, it is the name of a data set on the Hub.
+    """
+    from lmdiag import stimuli
+
+    directory = reading.real_path(path)
+    candidates = [Path(data.source)]
+    candidates += [folder / data.source for folder in directory.parents]
+    if data.place:
+        candidates.append(Path(os.path.normpath(directory / data.place)))
+    for candidate in candidates:
+        # a folder of runs may have the name of the data: it is not data
+        if reading.exists(candidate) and stimuli.is_data(candidate):
+            return str(candidate)
+    return data.source
 
 
 def opened_run(path: Path, results: Results, stimuli: Mapping[str, Stimuli]) -> Run:
@@ -501,15 +549,14 @@ def opened_run(path: Path, results: Results, stimuli: Mapping[str, Stimuli]) -> 
     """
     protocol = results.protocol
     recorded_options = query_options(protocol) | {"seed": protocol.seed, "verbs": protocol.verbs}
-    predictions = {
-        task: {
-            key: replace(part, **recorded_options, model=results.model)
-            for key, part in parts.items()
-        }
-        for task, parts in read_run(path / PREDICTIONS, stimuli).items()
-    }
+    predictions: dict[str, dict[SettingKey, Predictions]] = {}
+    for task, predictions_of_setting in read_run(path / PREDICTIONS, stimuli).items():
+        predictions[task] = {}
+        for key, part in predictions_of_setting.items():
+            # the file does not say how the model was asked, the results do
+            predictions[task][key] = replace(part, **recorded_options, model=results.model)
     run = Run(path, results, stimuli, predictions)
-    computed_results = {}
+    computed_results: dict[str, dict[str, SettingResults]] = {}
     for task, settings in predictions.items():
         for setting, shuffle in settings:
             problem = ""
@@ -519,10 +566,9 @@ def opened_run(path: Path, results: Results, stimuli: Mapping[str, Stimuli]) -> 
                 problem = f"{task} has several shuffles in setting {setting}"
             if problem:
                 raise BadInput(f"{path / PREDICTIONS}: {problem}: run again with --overwrite")
-        setting_names = dict.fromkeys(setting for setting, _ in settings)
-        computed_results[task] = {
-            setting: run.evaluated(task, setting) for setting in setting_names
-        }
+        computed_results[task] = {}
+        for setting in dict.fromkeys(setting for setting, _ in settings):
+            computed_results[task][setting] = run.evaluated(task, setting)
     check_figures(path / RESULTS, results, computed_results, stimuli)
     return run
 
@@ -540,6 +586,7 @@ class Runs(Presentable, list[Run]):
     """
 
     def __repr__(self) -> str:
+        """Returns one line: the number of runs and the labels of their models."""
         names = ", ".join(model_labels([run.results.model for run in self]))
         return f"<{len(self)} runs: {names}>"
 
@@ -557,49 +604,44 @@ def joined_runs(runs: Sequence[Run]) -> list[Run]:
     groups: list[list[Run]] = []
     for run in runs:
         for group in groups:
-            if all(_can_join(other.results, run.results) for other in group):
+            if all(_can_join(member.results, run.results) for member in group):
                 group.append(run)
                 break
         else:
             groups.append([run])
-    return [_joined(group) if len(group) > 1 else group[0] for group in groups]
+    return [_join(group) if len(group) > 1 else group[0] for group in groups]
 
 
 def _can_join(a: Results, b: Results) -> bool:
     """Whether two results are of one model, asked in the same way on different tasks."""
     ignored: dict[str, Any] = {"tasks": (), "perturb": (), "verbs": None, "entropy": False}
-    is_same = replace(a.protocol, **ignored) == replace(b.protocol, **ignored)
-    return a.model == b.model and is_same and a.tasks.keys().isdisjoint(b.tasks)
+    is_asked_alike = replace(a.protocol, **ignored) == replace(b.protocol, **ignored)
+    return a.model == b.model and is_asked_alike and a.tasks.keys().isdisjoint(b.tasks)
 
 
-def _joined(runs: Sequence[Run]) -> Run:
+def _join(runs: Sequence[Run]) -> Run:
     """Returns several runs of one model as one run with the tasks of all.
 
     Contexts and seconds are added up; what else is recorded once per run is that of the first.
     """
     parts = [run.results for run in runs]
     base = parts[0]
-    protocol = replace(
-        base.protocol,
-        tasks=tuple(task for part in parts for task in part.protocol.tasks),
-        perturb=tuple(dict.fromkeys(name for part in parts for name in part.protocol.perturb)),
-        verbs=next((part.protocol.verbs for part in parts if part.protocol.verbs), None),
-    )
-    tasks = {task: facts for part in parts for task, facts in part.data.tasks.items()}
-    fingerprint = combine({task: facts.fingerprint for task, facts in tasks.items()})
-    asks_words = any(part.diagnostic(task).asks == "word" for part in parts for task in part.tasks)
+    data_of_task = {task: data for part in parts for task, data in part.data.tasks.items()}
+    fingerprint = combine({task: data.fingerprint for task, data in data_of_task.items()})
     sources = dict.fromkeys(part.data.source for part in parts)
     revision = base.data.revision if len(sources) == 1 else None
-    seconds = {step: sum(part.seconds.get(step, 0.0) for part in parts) for step in base.seconds}
+    protocol = _protocol_of_all([part.protocol for part in parts])
+    asks_words = any(part.diagnostic(task).asks == "word" for part in parts for task in part.tasks)
+    numbers_of_verbs = [part.n_verbs for part in parts if part.n_verbs is not None]
     results = replace(
         base,
         signature=signature(protocol, fingerprint, asks_words=asks_words, model=base.model),
-        data=DataInfo(", ".join(sources), revision, fingerprint, tasks),
+        data=DataInfo(", ".join(sources), revision, fingerprint, data_of_task),
         protocol=protocol,
-        seconds=seconds,
+        seconds={step: sum(part.seconds.get(step, 0.0) for part in parts) for step in base.seconds},
         finished=max(part.finished for part in parts),
         n_contexts=sum(part.n_contexts for part in parts),
-        n_verbs=next((part.n_verbs for part in parts if part.n_verbs is not None), None),
+        n_verbs=numbers_of_verbs[0] if numbers_of_verbs else None,
         tasks={task: settings for part in parts for task, settings in part.tasks.items()},
         identity={},
         files={},
@@ -608,3 +650,16 @@ def _joined(runs: Sequence[Run]) -> Run:
     predictions = {task: rows for run in runs for task, rows in run.predictions.items()}
     scores = {key: measures for run in runs for key, measures in run.scores.items()}
     return Run(runs[0].path, results, stimuli, predictions, scores)
+
+
+def _protocol_of_all(protocols: Sequence[Protocol]) -> Protocol:
+    """Returns protocols that differ in tasks, perturbations and verbs alone as one."""
+    tasks = [task for protocol in protocols for task in protocol.tasks]
+    perturbations = dict.fromkeys(name for protocol in protocols for name in protocol.perturb)
+    numbers_of_verbs = [protocol.verbs for protocol in protocols if protocol.verbs]
+    return replace(
+        protocols[0],
+        tasks=tuple(tasks),
+        perturb=tuple(perturbations),
+        verbs=numbers_of_verbs[0] if numbers_of_verbs else None,
+    )

@@ -60,14 +60,18 @@ def signature(
 
 
 def _model_of_word_counts(model: ModelInfo) -> str | None:
-    """What names a model of word counts: its language, or the name and the digest of its file."""
+    """Returns what names a model of word counts in signatures; None for other models.
+
+    That is `frequency:en`, or `ngram:FILE@DIGEST` with the first eight digits of the digest.
+    """
     if not model.counts_words:
         return None
     family, _, source = model.id.partition(":")
     if family == "frequency":
         return model.id
+    file_name = re.sub(_UNSAFE, "--", Path(source).name)
     digest = model.commit.removeprefix("sha256:")[:8]
-    return f"{family}:{re.sub(_UNSAFE, '--', Path(source).name)}@{digest}"
+    return f"{family}:{file_name}@{digest}"
 
 
 def comparable_part(text: str) -> str:
@@ -82,10 +86,14 @@ def comparable_part(text: str) -> str:
 
 
 def cited_signatures(texts: Iterable[str]) -> list[str]:
-    """Returns what `cited_signature` gives of each, and one for all that can be compared."""
+    """Returns the distinct signatures as `cited_signature` shows them.
+
+    Those that can be compared are one: their `comparable_part`.
+    """
     groups: dict[str, set[str]] = {}
-    for text in map(cited_signature, texts):
-        groups.setdefault(comparable_part(text), set()).add(text)
+    for text in texts:
+        cited = cited_signature(text)
+        groups.setdefault(comparable_part(cited), set()).add(cited)
     return [part if len(group) > 1 else group.pop() for part, group in groups.items()]
 
 
@@ -108,13 +116,15 @@ def cited_signature(text: str) -> str:
 
 
 def combine(fingerprints: Mapping[str, str]) -> str:
-    """Returns the fingerprint of several tasks' data; of a single task, its own."""
+    """Returns one fingerprint of the data of several tasks; of a single task, its own.
+
+    `fingerprints` is task -> fingerprint of its data.
+    """
     if len(fingerprints) == 1:
         [fingerprint] = fingerprints.values()
         return fingerprint
-    return text_digest(
-        "\n".join(f"{task}:{fingerprint}" for task, fingerprint in sorted(fingerprints.items()))
-    )
+    lines = [f"{task}:{fingerprint}" for task, fingerprint in sorted(fingerprints.items())]
+    return text_digest("\n".join(lines))
 
 
 _UNSAFE = r"[^A-Za-z0-9._+-]+"
@@ -138,21 +148,26 @@ def model_slug(model_id: str, revision: str | None, name: str | None = None) -> 
     if name is None and is_folder(folder):
         path = Path(os.path.normpath(folder))
         text = str(path)
-        if path.is_absolute() or path.parts[:1] in ((), ("..",)):
+        is_outside = path.parts[:1] in ((), ("..",))  # ".", "..", "../model"
+        if path.is_absolute() or is_outside:
             path = real_path(path)
-            is_step = trained_model(str(path), None) == str(path.parent)
-            text = "/".join(path.parts[-2:]) if is_step else path.name
+            is_training_step = trained_model(str(path), None) == str(path.parent)
+            text = "/".join(path.parts[-2:]) if is_training_step else path.name
     slug = re.sub(_UNSAFE, "--", text).strip("-.") or "model"
     if revision is not None:
-        slug = f"{slug}@{re.sub(_UNSAFE, '--', revision)}"
+        safe_revision = re.sub(_UNSAFE, "--", revision)
+        slug = f"{slug}@{safe_revision}"
     return f"_{slug}" if re.match(_DEVICE, slug) else slug
 
 
 def run_folder(folder: Path, protocol: Protocol) -> Path:
-    """Returns the directory of a run; one of an earlier version has a digest of `chat`."""
+    """Returns the directory of the run of a protocol, in the folder of a model.
+
+    A run of an earlier version, whose name has a digest of the chat template, keeps its directory.
+    """
     path = folder / protocol_slug(protocol)
-    earlier = folder / protocol_slug(protocol, has_digests=True)
-    return earlier if earlier.exists() and not path.exists() else path
+    earlier_path = folder / protocol_slug(protocol, has_digests=True)
+    return earlier_path if earlier_path.exists() and not path.exists() else path
 
 
 def protocol_slug(protocol: Protocol, *, has_digests: bool = False) -> str:
@@ -165,24 +180,30 @@ def protocol_slug(protocol: Protocol, *, has_digests: bool = False) -> str:
     ('diagnostics-token', 'diagnostics-token-chat')
     """
     tasks = "diagnostics" if protocol.tasks == DIAGNOSTICS else "+".join(protocol.tasks)
-    if len(tasks) > 100:
+    if len(tasks) > 100:  # file systems allow names of 255 bytes
         tasks = f"{len(protocol.tasks)}tasks+{text_digest(tasks)}"
-    parts = [tasks, protocol.unit, *filter(None, ["+".join(protocol.perturb)])]
+    parts = [tasks, protocol.unit]
+    if protocol.perturb:
+        parts.append("+".join(protocol.perturb))
     for name in ("shuffles", "seed", "k", "threshold", "limit", "verbs"):
         value = getattr(protocol, name)
         if value != getattr(Protocol(), name):
-            parts.append(f"{name}{'+'.join(map(str, value)) if name == 'k' else value}")
+            text = "+".join(map(str, value)) if name == "k" else str(value)
+            parts.append(f"{name}{text}")
     for knob in _changed_knobs(protocol):
         has_template = knob.has_template(protocol)
         is_usual = has_template and protocol.instruction in ("", INSTRUCTION)
         name = knob.template if has_template else knob.key
-        value = "" if is_usual and not has_digests else knob.in_signature(protocol)
-        parts.append(f"{name}{value}")
+        digest = "" if is_usual and not has_digests else knob.in_signature(protocol)
+        parts.append(f"{name}{digest}")
     return "-".join(parts)
 
 
 def _changed_knobs(protocol: Protocol) -> list[Knob]:
-    """The changed knobs, without `unit`, which every signature and folder name has."""
+    """Returns the knobs that are not at their default, without `unit`.
+
+    Every signature and folder name has the unit.
+    """
     return [knob for key, knob in KNOBS.items() if key != "unit" and knob.is_changed(protocol)]
 
 
@@ -191,7 +212,8 @@ def identity(
 ) -> dict[str, Any]:
     """Returns what must be equal for two runs to share a directory: what decides the numbers."""
     facts: dict[str, Any] = {"model": info.id}
-    facts |= {name: getattr(info, name) for name in ("commit", "kind", "dtype", "quantization")}
+    for name in ("commit", "kind", "dtype", "quantization"):
+        facts[name] = getattr(info, name)
     # without `model:`: the model and its commit stand above
     facts["signature"] = signature(protocol, fingerprint, asks_words=asks_words)
     if info.server is not None:  # nothing else tells two servers' models of one name apart

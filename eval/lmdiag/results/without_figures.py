@@ -18,21 +18,30 @@ def without_any_figure(results: Results, name: str, task: str = "") -> list[str]
         task: the only one that is looked at; "" for all.
     """
     sentences = []
-    tasks = results.tasks if task not in results.tasks else {task: results.tasks[task]}
-    for task, settings in tasks.items():
-        contents = [*settings.values()]
-        figures = [x for content in contents for x in content.measures.items()]
-        if any(figure.value is not None and not is_human(measure) for measure, figure in figures):
+    tasks = [task] if task in results.tasks else results.tasks
+    for name_of_task in tasks:
+        settings = list(results.tasks[name_of_task].values())
+        if any(_has_figure_of_model(setting) for setting in settings):
             continue
-        causes = [*_causes(results, task, contents[0])]
-        causes = causes or [*map(visible, contents[0].not_computed)]
-        where = visible(results.diagnostic(task).short_title)
-        sentences.append(f"{visible(name)} has no figure on {where}: {'; '.join(causes)}.")
+        first_setting = settings[0]
+        causes = list(_causes(results, name_of_task, first_setting))
+        if not causes:
+            causes = [visible(line) for line in first_setting.not_computed]
+        title = visible(results.diagnostic(name_of_task).short_title)
+        sentences.append(f"{visible(name)} has no figure on {title}: {'; '.join(causes)}.")
     return sentences
 
 
+def _has_figure_of_model(setting: SettingResults) -> bool:
+    """Whether a setting has a figure that is defined and is not the human baseline."""
+    return any(
+        figure.value is not None and not is_human(measure)
+        for measure, figure in setting.measures.items()
+    )
+
+
 def _causes(results: Results, task: str, content: SettingResults) -> Iterator[str]:
-    """Why rows of a task have no probability, each cause in words."""
+    """Yields the causes for which rows of a task have no probability, each as a clause."""
     model = results.model
     bos = model.sentence_bos if results.diagnostic(task).asks == "sentence" else model.bos
     if content.unscorable:
@@ -50,5 +59,6 @@ def _causes(results: Results, task: str, content: SettingResults) -> Iterator[st
 
 
 def _few_words(rows: Sequence[UnscoredWord]) -> str:
-    """The first words of some rows, and the number of the others."""
-    return first_few([*dict.fromkeys(visible(row.word) for row in rows)], 5)
+    """Returns the first distinct words of some rows, and the number of the others, as text."""
+    words = dict.fromkeys(visible(row.word) for row in rows)
+    return first_few(list(words), 5)
