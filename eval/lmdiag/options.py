@@ -226,11 +226,11 @@ def check_names(function: Callable[..., Any], keywords: Mapping[str, Any]) -> No
             raise BadInput(f"unknown option {name!r}{suggest(name, names)}: choose from {choices}")
 
 
-def taken(record: type[_Record], keywords: dict[str, Any]) -> _Record:
+def pop_options(record: type[_Record], keywords: dict[str, Any]) -> _Record:
     """Removes the fields of a record from `keywords` and returns the record that they fill.
 
     >>> keywords = {"seed": 1, "name": "mine"}
-    >>> taken(Seeded, keywords), keywords
+    >>> pop_options(Seeded, keywords), keywords
     (Seeded(seed=1), {'name': 'mine'})
     """
     names = keywords.keys() & record.__dataclass_fields__.keys()

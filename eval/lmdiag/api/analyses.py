@@ -25,7 +25,7 @@ from lmdiag.options import (
     LayerOptions,
     Seeded,
     SeedKeywords,
-    taken,
+    pop_options,
     with_fields,
 )
 from lmdiag.results import Run, cited_signatures, load_run
@@ -110,8 +110,8 @@ def fit(
 
     check_type("human", human, (str, Path, DataFrame), "a file, a DataFrame or a run directory")
     keywords: dict[str, Any] = {**procedure}
-    layers = taken(LayerOptions, keywords).layers
-    asking = taken(Asking, keywords)
+    layers = pop_options(LayerOptions, keywords).layers
+    asking = pop_options(Asking, keywords)
     fields = Procedure.__dataclass_fields__
     reading = {name: keywords.pop(name) for name in READING & keywords.keys() - fields.keys()}
     if unknown := keywords.keys() - fields.keys():

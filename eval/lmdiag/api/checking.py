@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from lmdiag import stimuli
 from lmdiag.api.table_check import READ_AS, CheckedColumn, Proposal, TableCheck
-from lmdiag.options import taken, with_fields
+from lmdiag.options import pop_options, with_fields
 from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.dataset import find
 from lmdiag.stimuli.proposing.proposals import UnknownLayout, own_names, readings_with_contexts
@@ -102,7 +102,7 @@ def check(
     ('item 1, sg: A hen ran.',)
     """
     keywords: dict[str, Any] = {**reading}
-    design = taken(FactorOptions, keywords)
+    design = pop_options(FactorOptions, keywords)
     options = TableOptions.of(keywords)
     data = str(table) if isinstance(table, Path) else table
     file = data if isinstance(data, str) else MEMORY

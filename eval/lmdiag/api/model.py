@@ -34,7 +34,7 @@ from lmdiag.options import (
     SeedKeywords,
     check_names,
     check_whole,
-    taken,
+    pop_options,
     with_fields,
 )
 from lmdiag.results.item_rows import TaskPredictions
@@ -274,7 +274,7 @@ class LanguageModel:
         """
         check_names(self.surprisals, how)
         keywords: dict[str, Any] = {**how}
-        layers = taken(LayerOptions, keywords).layers
+        layers = pop_options(LayerOptions, keywords).layers
         batching = Batching.of(keywords)
         is_rows = isinstance(texts, Mapping) or hasattr(texts, "columns")
         if is_rows or not isinstance(texts, Iterable):

@@ -25,7 +25,7 @@ from lmdiag.options import (
     Running,
     RunningKeywords,
     check_names,
-    taken,
+    pop_options,
     with_fields,
 )
 from lmdiag.results import Run, Runs
@@ -142,11 +142,13 @@ def run(
     if len(model_ids) > 1 and name:
         raise BadInput("name is for one model: run several models without it")
     check_names(run, options)
-    rows = taken(DataOptions, options)
-    layers = taken(LayerOptions, options).layers
-    design = DesignOptions(**taken(FactorOptions, options).stored())
-    run_options = RunOptions(name=name, on_progress=on_progress, **vars(taken(Running, options)))
-    table_options = taken(TableOptions, options)
+    rows = pop_options(DataOptions, options)
+    layers = pop_options(LayerOptions, options).layers
+    design = DesignOptions(**pop_options(FactorOptions, options).stored())
+    run_options = RunOptions(
+        name=name, on_progress=on_progress, **vars(pop_options(Running, options))
+    )
+    table_options = pop_options(TableOptions, options)
     load_options = LoadOptions.from_keywords(options)
     protocol = Protocol(
         tasks=rows.tasks, perturb=rows.perturb, shuffles=rows.shuffles, seed=rows.seed,
@@ -222,8 +224,8 @@ def cloze(
 
     check_type("responses", responses, (str, Path, DataFrame), "a file or a DataFrame")
     keywords: dict[str, Any] = {**reading}
-    layers = taken(LayerOptions, keywords).layers
-    recording = taken(Recording, keywords)
+    layers = pop_options(LayerOptions, keywords).layers
+    recording = pop_options(Recording, keywords)
     table = responses_of(responses, TableOptions.of(keywords), response)
     source = responses if isinstance(responses, DataFrame) else str(responses)
     inputs = load_inputs(source, Protocol(tasks=()), table=table, responses=True)

@@ -22,7 +22,7 @@ from typing import Any, Unpack
 
 from lmdiag import diagnostics
 from lmdiag.files.writing import write_atomically
-from lmdiag.options import RowKeywords, RowOptions, check_names, taken, with_fields
+from lmdiag.options import RowKeywords, RowOptions, check_names, pop_options, with_fields
 from lmdiag.stimuli.dataset import VERBS, find, read_file
 from lmdiag.stimuli.extended_sets import EXTENDED_SETS, TEXT, extended_rows
 from lmdiag.stimuli.proposing.proposals import UnknownLayout, check_layout
@@ -141,7 +141,7 @@ def load(
     """
     check_names(load, reading)
     given: dict[str, Any] = {**reading}
-    row_options = taken(RowOptions, given)  # and leaves those of tables
+    row_options = pop_options(RowOptions, given)  # and leaves those of tables
     options = TableOptions.of(given)
     if isinstance(data, str | Path):
         source = str(data)
