@@ -147,7 +147,7 @@ def test_figures_have_the_width_of_a_column(forms):
     assert int.from_bytes(header) == pytest.approx(8 / 2.54 * 300, abs=12)
     # colours come from the style sheet, and data keep their text
     spec = {"mark": "var(--c1)", "data": {"values": [{"x": "var(--c1)"}]}}
-    assert output.resolved(spec) == spec | {"mark": output.palette()["var(--c1)"]}
+    assert output.resolve_colors(spec) == spec | {"mark": output.palette()["var(--c1)"]}
 
 
 def axes_of(plot, width=8):

@@ -268,7 +268,7 @@ class RunPair(NamedTuple):
             looks = {self.base: 0, self.new: min(self.number, MOST_BESIDE)}
             if _NEITHER in {*rows["series"]}:
                 looks[_NEITHER] = OTHERS
-            chart = dot_plot(rows, form="+%", looks=looks, domain=[-self.reach, self.reach])
+            chart = dot_plot(rows, form="+%", styles=looks, domain=[-self.reach, self.reach])
             caption = (
                 f"{title}: differences, {self.new} minus {self.base}, in the colour of the model "
                 "with the larger figure. Lines are 95% intervals."

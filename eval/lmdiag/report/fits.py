@@ -272,7 +272,7 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     has_line = not (others or fit.is_mixed or math.isnan(first.per_bit))
     plots.append(_partial_plot(fit) if has_line else _response_plot(fit, looks))
     chart = drawing.dot_plot(
-        _coefficients(fit), form="", title="coefficient", looks=looks, zero=True
+        _coefficients(fit), form="", title="coefficient", styles=looks, zero=True
     )
     caption = (
         f"Coefficients of the full model, {visible(sides(fit.full)[0])} per standard deviation of "
@@ -399,7 +399,7 @@ def _over_surprisal(
     """Values of models over surprisals."""
     reach = drawing.ends(data["surprisal"])
     place = drawing.numeric("surprisal", title=x, domain=reach, padding=8)
-    return drawing.line_plot(data, place, *layers, title=y, joined=(), looks=looks, zero=False)
+    return drawing.line_plot(data, place, *layers, title=y, joined=(), styles=looks, zero=False)
 
 
 def _with_words(fit: HumanFit, rows: DataFrame) -> DataFrame:

@@ -38,33 +38,53 @@ class Plot(NamedTuple):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The specification with escaped texts."""
-        spec: dict[str, Any] = escaped_parts(self.chart)
+        """The specification with every text escaped, see `escape_value`."""
+        spec: dict[str, Any] = escape_spec(self.chart)
         return spec
 
 
-_OF_OBJECTS = frozenset((
+_JAVASCRIPT_PROPERTIES = frozenset((
     "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString",
     "toString", "valueOf", "__proto__", "__defineGetter__", "__defineSetter__", "__lookupGetter__",
     "__lookupSetter__",
 ))  # fmt: skip
-"""Names that every object of JavaScript has, which Vega takes for groups of rows that are there."""
+"""Names that every JavaScript object has.
+
+Vega keeps groups of rows in an object, by their names: a group with one of these names would seem
+to exist already.
+"""
 
 
-def escaped(value: Any) -> Any:
-    """Returns a value of a chart, with a word joiner, which is not seen, behind such a name."""
-    return f"{value}\u2060" if isinstance(value, str) and value in _OF_OBJECTS else value
+def escape_value(value: Any) -> Any:
+    """Returns a value for a chart; a text that is a property of JavaScript objects is changed.
+
+    Vega cannot draw a group of rows that is called, for example, "constructor". Such a text gets a
+    word joiner (U+2060), which is invisible; every other value is returned as it is.
+    """
+    if isinstance(value, str) and value in _JAVASCRIPT_PROPERTIES:
+        return f"{value}\u2060"
+    return value
 
 
-def escaped_parts(spec: Any) -> Any:
-    """Returns a specification with escaped texts; those of `inline` rows are escaped already."""
+def escape_spec(spec: Any) -> Any:
+    """Returns a Vega-Lite specification, or a part of one, with `escape_value` of every text.
+
+    The rows below the key "data" are kept: they were escaped when they were put there.
+    """
     if isinstance(spec, dict):
-        return {key: part if key == "data" else escaped_parts(part) for key, part in spec.items()}
+        parts = {}
+        for key, part in spec.items():
+            parts[key] = part if key == "data" else escape_spec(part)
+        return parts
     if isinstance(spec, list):
-        return [escaped_parts(part) for part in spec]
-    return escaped(spec)
+        return [escape_spec(part) for part in spec]
+    return escape_value(spec)
 
 
 def name_part(text: str) -> str:
-    """Returns text as a part of a file name."""
+    """Returns a text as a part of a file name.
+
+    >>> name_part("Sensitivity, by verb")
+    'sensitivity-by-verb'
+    """
     return re.sub("[^a-z0-9]+", "-", text.lower()).strip("-")

@@ -14,7 +14,7 @@ from lmdiag.analysis.effects import within_item_intervals
 from lmdiag.diagnostics import Chart
 from lmdiag.measures.formulas import parse_formula
 from lmdiag.report.charts import Plot, name_part
-from lmdiag.report.charts.drawing import COLORS, OF_ANALYSIS, distinct, dot_plot, line_plot
+from lmdiag.report.charts.drawing import ANALYSIS_TO_CHART, COLORS, distinct, dot_plot, line_plot
 from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.charts.vega import Spec, field, where
 from lmdiag.report.run_items import RunItems
@@ -26,8 +26,8 @@ _MOST_ITEMS = 60
 _UNFOLDED = 6
 """Suites whose charts are shown at once; of more, all are folded."""
 
-_POSSIBLE = {"surprisal": (0, math.inf), "probability": (0, 1), "correct": (0, 1)}
-"""Response -> its possible values; the interval of a few items may reach further."""
+_VALUE_RANGES = {"surprisal": (0, math.inf), "probability": (0, 1), "correct": (0, 1)}
+"""Response -> its lowest and highest possible value; intervals of few items may reach further."""
 
 
 def condition_plot(name: str, analysis: Analysis) -> Plot:
@@ -36,79 +36,100 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
     The levels of the first condition are side by side, those of the second have colours, and lines
     join the means; each combination of further conditions, suite and model has a panel. Where each
     region is analysed by itself, regions are side by side and cells have colours, without items.
-    All panels have one scale.
+    All panels have one scale. `name` is that of the plot.
     """
     titles = [*analysis.conditions]
-    column_names = {column: f"condition {name}" for name, column in cell_columns(titles).items()}
-    cells, items = (
-        table.rename(columns=column_names) for table in (analysis.cells, analysis.items)
-    )
-    conditions = [*column_names.values()]  # no other column has such a name
-    sides = conditions[:1]
-    joined = conditions[1:2]
-    is_path = analysis.region == "all"
-    if is_path:
-        sides = ["suite"]
-        joined = conditions
+    # a prefix, so that no other column has the name of a condition
+    column_names = {column: f"condition {title}" for title, column in cell_columns(titles).items()}
+    cells = analysis.cells.rename(columns=column_names)
+    items = analysis.items.rename(columns=column_names)
+    conditions = [*column_names.values()]
+    has_each_region = analysis.region == "all"
+    if has_each_region:
+        level_columns = ["suite"]  # which has the region
+        series_columns = conditions
         titles = ["", ", ".join(titles)]
         items = items.iloc[:0]
+    else:
+        level_columns = conditions[:1]
+        series_columns = conditions[1:2]
     keys = [column for column in ("suite", "model", *conditions) if column in items]
     items = items[items.groupby(keys, sort=False).cumcount() < _MOST_ITEMS]
-    data = pd.concat([cells.rename(columns=OF_ANALYSIS), items], ignore_index=True)
-    drawn_columns = {*sides, *joined, *(() if analysis.has_models else ("model",))}
-
-    def texts(columns: Sequence[str]) -> Any:
-        return data[[*columns]].map(visible).agg(", ".join, axis=1) if columns else ""
-
-    colors = COLORS
-    if is_path:
-        colors = cell_colors(data[conditions])
-    columns = {
-        "level": texts(sides), "series": texts(joined),
-        "panel": texts([key for key in keys if key not in drawn_columns]),
-    }  # fmt: skip
-    if not is_path:
-        columns["item"] = data["item"].map(visible, na_action="ignore")
-    data = data[["value", "n", "low", "high"]].assign(**columns)
-    response = analysis.response_text()
-    possible = _POSSIBLE.get(analysis.response, (-math.inf, math.inf))
-    unit = UNITS.get(analysis.response)
-    title = ", ".join(filter(None, (response, unit)))
-    names = map(visible, titles[:2])
-    chart = _means_chart(data, title, *names, possible=possible, colors=colors)
-    is_cut = data["low"].min() < possible[0] or data["high"].max() > possible[1]
-    lines = f"the first {_MOST_ITEMS} items" if data["n"].max() > _MOST_ITEMS else "the items"
-    caption = (
-        f"Mean {response} by condition. Vertical lines are 95% intervals within items "
-        f"(Cousineau 2005; Morey 2008){', cut where no value is possible' if is_cut else ''}"
-        f"{'' if is_path else f', thin lines are {lines}'}."
+    rows = pd.concat([cells.rename(columns=ANALYSIS_TO_CHART), items], ignore_index=True)
+    panel_columns = [key for key in keys if key not in (*level_columns, *series_columns)]
+    if not analysis.has_models and "model" in panel_columns:
+        panel_columns.remove("model")
+    data = rows[["value", "n", "low", "high"]].assign(
+        level=_joined_texts(rows, level_columns),
+        series=_joined_texts(rows, series_columns),
+        panel=_joined_texts(rows, panel_columns),
     )
+    if not has_each_region:
+        data["item"] = rows["item"].map(visible, na_action="ignore")
+    response = analysis.response_text()
+    chart = _means_chart(
+        data,
+        ", ".join(filter(None, (response, UNITS.get(analysis.response)))),
+        *map(visible, titles[:2]),
+        value_range=_VALUE_RANGES.get(analysis.response, (-math.inf, math.inf)),
+        colors=cell_colors(rows[conditions]) if has_each_region else COLORS,
+    )
+    caption = _means_caption(data, analysis, has_items=not has_each_region)
     return Plot("conditions", name, caption, chart)
 
 
-def cell_colors(levels: pd.DataFrame) -> list[str]:
-    """Returns the colours of cells: that of its level of the second condition, in all charts.
+def _joined_texts(rows: pd.DataFrame, columns: Sequence[str]) -> Any:
+    """The texts of some columns as one text per row, e.g. "plural, short"; "" without columns."""
+    if not columns:
+        return ""
+    return rows[[*columns]].map(visible).agg(", ".join, axis=1)
 
-    `levels` has a column per condition; a cell that comes again has no further colour. Cells of one
-    condition have the colours of its levels.
+
+def _means_caption(data: pd.DataFrame, analysis: Analysis, *, has_items: bool) -> str:
+    """The caption of `condition_plot`, which says what its lines are and where they are cut."""
+    lowest, highest = _VALUE_RANGES.get(analysis.response, (-math.inf, math.inf))
+    caption = f"Mean {analysis.response_text()} by condition. "
+    caption += "Vertical lines are 95% intervals within items (Cousineau 2005; Morey 2008)"
+    if data["low"].min() < lowest or data["high"].max() > highest:
+        caption += ", cut where no value is possible"
+    if has_items:
+        is_sample = data["n"].max() > _MOST_ITEMS
+        lines = f"the first {_MOST_ITEMS} items" if is_sample else "the items"
+        caption += f", thin lines are {lines}"
+    return f"{caption}."
+
+
+def cell_colors(levels: pd.DataFrame) -> list[str]:
+    """Returns a colour for each distinct cell of a design, in the order of the rows.
+
+    It is that of the cell's level of the second condition, in all charts; in a design of one
+    condition, of its level of this one.
+
+    Args:
+        levels: a column per condition, and rows in which cells may be repeated.
     """
     cells = levels.drop_duplicates()
-    numbers, _ = pd.factorize(cells.iloc[:, :2].iloc[:, -1])
+    second_or_only = min(1, len(cells.columns) - 1)
+    numbers, _ = pd.factorize(cells.iloc[:, second_or_only])
     return [COLORS[number % len(COLORS)] for number in numbers]
 
 
 def forest_plots(name: str, analysis: Analysis) -> list[Plot]:
-    """Returns a chart per effect: its estimate with its interval in each model."""
+    """Returns a chart per effect (and suite): its estimate with its interval in each model.
+
+    `name` begins the names of the charts, which are numbered.
+    """
     title = ", ".join(filter(None, ("difference", UNITS.get(analysis.response))))
-    tests = analysis.effects.rename(columns=OF_ANALYSIS | {"label": "effect and levels"})
+    # the column `label` of a chart has the labels of its rows, here the models
+    tests = analysis.effects.rename(columns=ANALYSIS_TO_CHART | {"label": "effect and levels"})
     labels = tests["model"].map(visible)
     tests = tests.assign(label=labels, series=labels, zero=0.0)
-    whole = [column for column in ("suite", "effect and levels") if column in tests]
+    chart_keys = [column for column in ("suite", "effect and levels") if column in tests]
     plots = []
-    for number, (key, rows) in enumerate(tests.groupby(whole, sort=False), start=1):
+    for number, (chart_key, rows) in enumerate(tests.groupby(chart_keys, sort=False), start=1):
         data = rows[["label", "series", "value", "low", "high", "n", "zero"]]
         caption = (
-            f"{visible(': '.join(key))}: effect on {analysis.response_text()} in each model. "
+            f"{visible(': '.join(chart_key))}: effect on {analysis.response_text()} in each model. "
             "Lines are 95% intervals over items, the line across marks an effect of zero."
         )
         chart = dot_plot(data, form="", title=title)
@@ -122,81 +143,101 @@ def _means_chart(
     x: str = "",
     legend: str = "",
     *,
-    possible: tuple[float, float],
+    value_range: tuple[float, float],
     colors: Sequence[str] = COLORS,
 ) -> Spec:
     """Means with intervals by the levels of a condition, those of a series beside each other.
 
-    `named` is False for levels that a click shows; beyond `possible` values, intervals are cut.
+    Args:
+        data: columns `level`, `series`, `panel`, `value`, `low`, `high`; `item` in the rows of
+            single items; `named`, False for regions that are shown after a click on "all regions".
+        y, x: titles of the axes.
+        legend: title of the series.
+        value_range: lowest and highest possible value; intervals that reach further are cut.
+        colors: of the series.
     """
     levels = distinct(data, "level")
-    is_path = "item" not in data
+    has_items = "item" in data
     are_panels = data["panel"].nunique() > 1
     # a letter has 6 pixels, and labels are at least two letters apart
-    is_slanted = 6 * sum(len(level) + 2 for level in levels) > (160 if are_panels else 310)
+    label_pixels = 6 * sum(len(level) + 2 for level in levels)
+    is_slanted = label_pixels > (160 if are_panels else 310)  # the width of a panel or plot
     axis = {"labelAngle": -35 if is_slanted else 0, "labelLimit": 110, "labelOverlap": False}
-    ends: dict[str, Any] = {"domainMin": possible[0]} if data["low"].min() < possible[0] else {}
-    ends |= {"domainMax": possible[1]} if data["high"].max() > possible[1] else {}
+    lowest, highest = value_range
+    ends: dict[str, Any] = {}
+    if data["low"].min() < lowest:
+        ends["domainMin"] = lowest
+    if data["high"].max() > highest:
+        ends["domainMax"] = highest
     has_same_levels = data.groupby("panel")["level"].nunique().eq(len(levels)).all()
     # bands of a tenth of the distance of two levels, within which series stand beside each other
     bands = {"type": "band", "paddingInner": 0.9, "paddingOuter": 0.45}
     chart = line_plot(
         data, field("level", "names", sort=levels, title=x or None, axis=axis, scale=bands),
-        title=y, legend=legend, colors=colors, is_beside=True, heights=(200, 150),
-        own="" if has_same_levels or is_path else "x", zero=False, **ends,
+        title=y, legend=legend, colors=colors, are_series_beside=True, heights=(200, 150),
+        independent="x" if has_items and not has_same_levels else "", zero=False, **ends,
     )  # fmt: skip
     if "named" not in data or data["named"].nunique() == 1:
         return chart
     box = {"input": "checkbox", "name": "all regions"}
-    every = {"name": "every_region", "value": False, "bind": box}
-    return where(chart, "every_region || datum.named") | {"params": [every]}
+    every_region = {"name": "every_region", "value": False, "bind": box}
+    return where(chart, "every_region || datum.named") | {"params": [every_region]}
 
 
-def regions(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
-    """Yields the mean surprisal of each region in each condition, a chart per suite."""
-    levels = [items.level(chart.by) for items in data.items]
-    suites = pd.concat(levels).unique()
+def regions(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """Yields a chart per suite: the mean surprisal of each region in each condition.
+
+    Several runs have a panel each. `chart.by` is the break-down by suites.
+    """
+    suites_of_runs = [items.level(chart.by) for items in task_runs.items]
+    suites = pd.concat(suites_of_runs).unique()
     for number, suite in enumerate(suites, start=1):
-        suite_items = [
-            items.of_items(level.index[level == suite])
-            for items, level in zip(data.items, levels, strict=True)
-        ]
-        means = pd.DataFrame([
-            row | {"panel": source.label}
-            for source, items in zip(data.figures.sources, suite_items, strict=True)
-            for row in _region_means(items)
-        ])  # fmt: skip
+        rows = []
+        for i, suite_of_item in enumerate(suites_of_runs):
+            item_ids = suite_of_item.index[suite_of_item == suite]
+            model = task_runs.figures.sources[i].label
+            for row in _region_means(task_runs.items[i].of_items(item_ids)):
+                rows.append(row | {"panel": model})
+        means = pd.DataFrame(rows)
         if means.empty:
             continue
-        name = visible(data.diagnostic.level_label(chart.by, suite)) or data.task
+        name = visible(task_runs.diagnostic.level_label(chart.by, suite)) or task_runs.task
         caption = f"{name}: mean surprisal by region. Lines are 95% intervals within items."
         if means["named"].nunique() > 1:
             caption += " Only the regions that the predictions read are shown."
-        file = "-".join(filter(None, ("regions", str(number), name_part(suite))))
-        drawn = _means_chart(means, "surprisal, bits", possible=(0, math.inf))
-        yield Plot(chart.kind, file, caption, drawn, len(suites) > _UNFOLDED)
+        file_name = "-".join(filter(None, ("regions", str(number), name_part(suite))))
+        spec = _means_chart(means, "surprisal, bits", value_range=(0, math.inf))
+        yield Plot(chart.kind, file_name, caption, spec, is_further=len(suites) > _UNFOLDED)
 
 
 def _region_means(items: RunItems) -> Iterator[dict[str, Any]]:
-    """The mean of each region in each condition, with its interval within items.
+    """The mean surprisal of each region in each condition, with its interval within items.
 
     The mean is over the items that have the region in all conditions that any item has it in. The
     conditions are in the order of the levels of a design, so that they have the same colours.
+
+    Yields:
+        a row of `_means_chart`: `level` is the region, `series` the condition, and `named` whether
+        a prediction reads the region.
     """
     formulas = {
         formula for predictions in items.outcomes["predictions"] for formula, _ in predictions
     }
-    read_regions = {region.number for text in formulas for region in parse_formula(text).regions}
+    read_regions = set[int | None]()  # None for a formula that reads the whole sentence
+    for formula in formulas:
+        read_regions |= {region.number for region in parse_formula(formula).regions}
     parts = items.parts().set_index("row")[["name", "surprisal"]]
     bits = items.rows[["item", "condition"]].join(parts).dropna()
     for region, rows in bits.groupby("name", sort=False):
         table = rows.pivot(index="item", columns="condition", values="surprisal").dropna()
         table = table[[*in_order(table)]]
         values = table.to_numpy()
-        is_one = len(table.columns) == 1
-        bounds = [stats.mean_interval(values[:, 0])] if is_one else within_item_intervals(values)
-        # None: a formula reads the whole sentence
-        is_named = None in read_regions or str(region).partition(" ")[0] in map(str, read_regions)
+        if len(table.columns) == 1:
+            bounds = [stats.mean_interval(values[:, 0])]
+        else:
+            bounds = within_item_intervals(values)
+        region_number = str(region).partition(" ")[0]  # of a name such as "3 verb"
+        is_named = None in read_regions or region_number in map(str, read_regions)
         for condition, (low, high) in zip(table, bounds, strict=True):
             yield {
                 "level": visible(str(region)), "series": visible(condition), "n": len(table),

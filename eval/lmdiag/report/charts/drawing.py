@@ -28,7 +28,7 @@ from typing import Any
 
 import pandas as pd
 
-from lmdiag.report.charts import escaped
+from lmdiag.report.charts import escape_value
 from lmdiag.report.charts.vega import Spec, choice, field, mark, where
 from lmdiag.results.model_labels import NO_CONTEXT
 
@@ -40,19 +40,21 @@ OTHERS = -1
 SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross"]
 DASHED = [4, 3]
 _DASHES = [[1, 0], DASHED, [1, 2]]
-"""Of the lines of series that have one colour."""
+"""Patterns of lines that tell series of one colour apart: lengths of dash and gap in pixels."""
 
 _END_GAP = 0.058
 """Distance of two names at the ends of lines, as a share of the height of a chart."""
-_LABEL = 26
-_END_LABEL = 32
-_HEADER = 17
-_TITLE = 24
-"""Characters in a line of a label, of a name at the end of a line, of the heading of a panel, and
-of the title of its axis."""
+_LABEL_LENGTH = 26
+"""Characters in a line of a label."""
+_END_NAME_LENGTH = 32
+"""Characters of a name at the end of a line."""
+_HEADER_LENGTH = 17
+"""Characters in a line of the heading of a panel, if two panels are side by side."""
+_TITLE_LENGTH = 24
+"""Characters in a line of the title of a panel's axis."""
 
-OF_ANALYSIS = {"mean": "value", "estimate": "value", "ci_low": "low", "ci_high": "high"}
-"""Column of an analysis of conditions -> of a chart."""
+ANALYSIS_TO_CHART = {"mean": "value", "estimate": "value", "ci_low": "low", "ci_high": "high"}
+"""Column of an analysis of conditions -> the column of a chart."""
 
 ONE_ROW: Spec = {"values": [{}]}
 """The data of a mark at a fixed place."""
@@ -80,14 +82,19 @@ _TOOLTIP = (
 _POINTS = "abs(datum.value) < 1e-9 ? '0' : format(100 * datum.value, '+.3~g')"
 """The label of a difference in percentage points, in Vega's expressions."""
 
-_POINTS_TOLD = (
+_POINTS_IN_TOOLTIP = (
     "!isValid(datum.{0}) ? null : abs(datum.{0}) < 5e-4 ? '0.0' : format(100 * datum.{0}, '+.1f')"
 )
-"""A difference in percentage points in a tooltip."""
+"""A difference in percentage points in a tooltip, in Vega's expressions; {0} is its column."""
 
-_FORMS = dict.fromkeys(("n", "at", "shuffles", "contrasts"), ",")
-_FORMS |= dict.fromkeys(("p", "p_adjusted"), ".3f") | dict.fromkeys(("first", "second"), ".1%")
-_TITLES = {
+_TOOLTIP_FORMATS = {
+    **dict.fromkeys(("n", "at", "shuffles", "contrasts"), ","),
+    **dict.fromkeys(("p", "p_adjusted"), ".3f"),
+    **dict.fromkeys(("first", "second"), ".1%"),
+}
+"""Column -> how a tooltip writes its numbers; others are written as the figures of the chart."""
+
+_TOOLTIP_TITLES = {
     "n_tied": "tied",
     "low": "from",
     "high": "to",
@@ -97,22 +104,27 @@ _TITLES = {
 
 
 def inline(data: pd.DataFrame) -> Spec:
-    """Returns the rows for a chart, escaped and without undefined values: JSON has no NaN."""
-    rows = data.astype(object).to_dict("records")
-    records = [
-        {key: escaped(value) for key, value in row.items() if not pd.isna(value)} for row in rows
-    ]
+    """Returns the data of a chart, `{"values": rows}`, with its texts escaped.
+
+    A row is a dictionary without the columns that are undefined for it, since JSON has no NaN.
+    """
+    records = []
+    for row in data.astype(object).to_dict("records"):
+        defined = {column: value for column, value in row.items() if not pd.isna(value)}
+        records.append({column: escape_value(value) for column, value in defined.items()})
     return {"values": records}
 
 
 def layered(data: pd.DataFrame, *layers: Spec, height: float) -> Spec:
-    """Returns layers over the same rows as a chart."""
+    """Returns a chart of several layers over the same rows; its height is in pixels."""
     return {"data": inline(data), "layer": [*layers], "width": 360, "height": height}
 
 
-def has(data: pd.DataFrame, column: str) -> bool:
-    """Returns whether any row has a value in a column; an empty text does not count."""
-    return column in data and any(not pd.isna(x) and x != "" for x in data[column].tolist())
+def has_values(data: pd.DataFrame, column: str) -> bool:
+    """Returns whether any row has a value in a column; NaN and empty texts do not count."""
+    if column not in data:
+        return False
+    return any(not pd.isna(value) and value != "" for value in data[column].tolist())
 
 
 def distinct(data: pd.DataFrame, column: str) -> list[Any]:
@@ -122,41 +134,52 @@ def distinct(data: pd.DataFrame, column: str) -> list[Any]:
 
 
 def _line_pattern(n: int) -> str:
-    """Returns a pattern for a line of a label of up to n characters.
+    """Returns a regular expression that matches a line of up to n characters of a label.
 
-    A line ends after a part of a name, and within brackets only where nothing before them fits.
+    A line ends after a part of a name (a blank, `_`, `/` or `-`), and within brackets only where
+    nothing before them fits. A longer part is divided after n characters.
     """
-    after = r"(?![^\[(]*[\])])"
-    return rf".{{1,{n - 1}}}([ _/-]{after}|$)|.{{1,{n - 1}}}[ _/-]|.{{{n}}}"
+    line_start = f".{{1,{n - 1}}}"
+    part_end = "[ _/-]"
+    outside_brackets = r"(?![^\[(]*[\])])"  # the next bracket, if any, is an opening one
+    end_of_label_or_part = f"({part_end}{outside_brackets}|$)"
+    return f"{line_start}{end_of_label_or_part}|{line_start}{part_end}|.{{{n}}}"
 
 
 def _lines_expression(n: int) -> str:
-    """Returns the lines of a label as an expression in the language of Vega."""
-    line = _line_pattern(n).replace("\\", "\\\\")  # of a text of Vega
+    """Returns an expression in Vega's language: the lines of up to n characters of a label."""
+    line = _line_pattern(n).replace("\\", "\\\\")  # Vega takes "\\" in a text for "\"
     return f"split(trim(replace(datum.label, regexp('{line}', 'g'), '$&\\n')), '\\n')"
 
 
 def ends(values: pd.Series[float]) -> list[float]:
-    """Returns the ends of a scale, which has room on both sides of a single value."""
+    """Returns the lowest and highest value of a scale.
+
+    If all values are equal, there is room on both sides: a tenth of the value, or .5 beside 0.
+    """
     low, high = float(values.min()), float(values.max())
-    room = (abs(low) / 10 or 0.5) if low == high else 0.0
+    room = 0.0
+    if low == high:
+        room = abs(low) / 10 or 0.5
     return [low - room, high + room]
 
 
-def _with_room(data: pd.DataFrame, own: str = "") -> pd.DataFrame:
-    """Returns the rows with the ends of a scale, `from` and `to`, where all its values are equal.
+def _with_room(data: pd.DataFrame, *, by_panel: bool = False) -> pd.DataFrame:
+    """Returns the rows; where all values on a scale are equal, with its `ends` as `from` and `to`.
 
-    Such a scale would have no length.
+    Without these columns, such a scale would have no length.
 
     Args:
-        own: "y" if each panel has a scale of its own.
+        data: a row per figure.
+        by_panel: whether each panel has a scale of values of its own.
     """
     values = data.reindex(columns=[*_VALUES]).astype(float)
+    scales = data["panel"] if by_panel else [""] * len(data)
     parts = []
-    for _, rows in values.groupby(data["panel"] if own == "y" else [""] * len(data), sort=False):
-        panel_values = rows.stack()
-        if panel_values.nunique() == 1:
-            low, high = ends(panel_values)
+    for _, rows in values.groupby(scales, sort=False):
+        scale_values = rows.stack()
+        if scale_values.nunique() == 1:
+            low, high = ends(scale_values)
             parts.append(pd.DataFrame({"from": low, "to": high}, rows.index))
     return data.join(pd.concat(parts)) if parts else data
 
@@ -172,12 +195,21 @@ def numeric(
     ticks: int | None = None,
     **scale: Any,
 ) -> Spec:
-    """Returns the channel x or y of numbers; proportions are shown from 0 to 1 by default.
+    """Returns the channel x or y of a column of numbers.
 
-    An axis has about so many `ticks`, by default as the theme says.
+    Args:
+        column: its name.
+        form: "%" for proportions, "+%" for differences between them, "" for other numbers.
+        title: of the axis.
+        ticks: about how many the axis has; None for as many as the theme says.
+        scale: options of the scale; by default, proportions are shown from 0 to 1, and scales of
+            other numbers need not begin at 0.
     """
     axis: Spec = {"format": form} if form else {}
-    scale = scale or ({"domain": [0, 1], "nice": False} if form == "%" else {"zero": False})
+    if not scale and form == "%":
+        scale = {"domain": [0, 1], "nice": False}
+    elif not scale:
+        scale = {"zero": False}
     if form == "+%":
         title = title or "difference, points"
         axis = {"labelExpr": _POINTS}
@@ -188,16 +220,24 @@ def numeric(
 
 
 def labels(data: pd.DataFrame, column: str, **axis: Any) -> Spec:
-    """Returns the channel y of a column of labels, which have several lines where they are long."""
-    axis = {"labelExpr": _lines_expression(_LABEL), **axis}
+    """Returns the channel y of a column of labels; long labels have several lines.
+
+    The labels are in the order of the rows, and `axis` are further options of the axis.
+    """
+    axis = {"labelExpr": _lines_expression(_LABEL_LENGTH), **axis}
     return field(column, "names", sort=distinct(data, column), title=None, axis=axis)
 
 
 def layer_channel(column: str, layers: Sequence[int]) -> Spec:
-    """Returns the channel of the numbers of layers: up to nine whole numbers and the last layer."""
+    """Returns the channel of a column with numbers of layers.
+
+    The axis has up to nine ticks at round numbers, and one at the last layer.
+    """
     first, last = min(layers), max(layers)
     step = next(n for n in (1, 2, 5, 10, 20, 50, last - first) if last - first <= 8 * n)
-    ticks = [n for n in range(first, last + 1) if n % step == 0 and last - n > step / 2] + [last]
+    round_numbers = [n for n in range(first, last + 1) if n % step == 0]
+    # a number near the last layer would cover its label
+    ticks = [n for n in round_numbers if last - n > step / 2] + [last]
     axis = {"grid": False, "values": ticks, "format": "d"}
     scale = {"zero": False, "nice": False, "padding": 8}
     return field(column, "numbers", title="layer", scale=scale, axis=axis)
@@ -214,73 +254,82 @@ def series(
     *,
     has_legend: bool = True,
     n_letters_beside: int = 0,
-    **looks: Sequence[Any],
+    **ranges: Sequence[Any],
 ) -> Spec:
-    """Returns channels on which the values of a column differ, with a legend for several values.
+    """Returns channels that tell the values of a column apart, e.g. by colour and shape.
 
-    `looks` are lists of colours, shapes and the like by channel, parallel to the names. The legend
-    stands above the plot; the labels of an axis, of a number of letters, take their width from it.
+    Args:
+        column: its name.
+        names: the values, in the order of the legend above the plot.
+        title: of the legend.
+        has_legend: whether several values have a legend.
+        n_letters_beside: letters of the labels left of the plot, which leave the legend less width.
+        ranges: channel -> what it shows for each of the names, e.g. `color=["red", "blue"]`.
     """
     longest = max(map(len, names), default=0)
     room = _PLOT_WIDTH - _LETTER_WIDTH * n_letters_beside
     columns = max(1, room // (_SYMBOL_WIDTH + _LETTER_WIDTH * longest))
     legend = {"title": title, "columns": columns} if len(names) > 1 and has_legend else None
-    return {
-        channel: field(
-            column, "names", sort=None, legend=legend,
-            scale={"domain": [*names], "range": [*values]},
-        )
-        for channel, values in looks.items()
-    }  # fmt: skip
+    channels = {}
+    for channel, values in ranges.items():
+        scale = {"domain": [*names], "range": [*values]}
+        channels[channel] = field(column, "names", sort=None, legend=legend, scale=scale)
+    return channels
 
 
 def _series_arguments(
-    data: pd.DataFrame, looks: Mapping[str, int], colors: Sequence[str]
+    data: pd.DataFrame, styles: Mapping[str, int], colors: Sequence[str]
 ) -> dict[str, Any]:
-    """Returns the arguments of `series`: names with their colours and marks.
+    """Returns the arguments of `series`: `names` of the series, with their `color` and `shape`.
 
     Args:
-        looks: name of a series -> number of its colour and mark; {} for the order of the rows.
+        data: rows with a column `series`.
+        styles: name of a series -> number of its colour and shape, `OTHERS` for grey; {} to number
+            the series in the order of the rows.
+        colors: to choose from.
     """
-    numbers = looks or {name: i for i, name in enumerate(distinct(data, "series"))}
-    shades = [
-        MUTED if i == OTHERS or name.startswith(NO_CONTEXT) else colors[i % len(colors)]
-        for name, i in numbers.items()
-    ]
-    shapes = [SHAPES[i % len(SHAPES)] for i in numbers.values()]
-    return {"names": [*numbers], "color": shades, "shape": shapes}
+    numbers = styles or {name: i for i, name in enumerate(distinct(data, "series"))}
+    series_colors = []
+    for name, number in numbers.items():
+        is_grey = number == OTHERS or name.startswith(NO_CONTEXT)
+        series_colors.append(MUTED if is_grey else colors[number % len(colors)])
+    shapes = [SHAPES[number % len(SHAPES)] for number in numbers.values()]
+    return {"names": [*numbers], "color": series_colors, "shape": shapes}
 
 
 def tooltip(
     data: pd.DataFrame, columns: Sequence[str] = _TOOLTIP, form: str = "", **titles: str
 ) -> list[Spec]:
-    """Returns a tooltip line for each of `columns` that has values.
+    """Returns the channels of a tooltip: a line for each of `columns` that has values.
 
     Args:
         data: the rows of the chart.
         columns: their names, in the order of lines.
-        form: of the values of figures: "+%" of differences in points, "%" of shares, else "".
+        form: of figures: "+%" for differences in points, "%" for proportions, "" for others.
         titles: name of a column -> what the line calls it.
     """
-    tooltips = []
-    for name in (name for name in columns if has(data, name)):
-        is_number = name in _FORMS or data[name].dtype.kind == "f"
-        is_large = data[name].dtype.kind == "f" and data[name].abs().max() >= 1e4
-        usual = form.replace("%", ".1%") or (",.1~f" if is_large else ".4~g")
-        title = (_TITLES | titles).get(name, name)
+    lines = []
+    for name in columns:
+        if not has_values(data, name):
+            continue
+        is_float = data[name].dtype.kind == "f"
+        is_large = is_float and data[name].abs().max() >= 1e4
+        usual_format = form.replace("%", ".1%") or (",.1~f" if is_large else ".4~g")
+        title = (_TOOLTIP_TITLES | titles).get(name, name)
         if form == "+%" and name in ("value", "low", "high"):
             title = "difference, points" if name == "value" else title
-            line = field(_told(name), "names", title=title)
-        elif is_number:
-            line = field(name, "numbers", title=title, format=_FORMS.get(name, usual))
+            line = field(_points_column(name), "names", title=title)
+        elif name in _TOOLTIP_FORMATS or is_float:
+            number_format = _TOOLTIP_FORMATS.get(name, usual_format)
+            line = field(name, "numbers", title=title, format=number_format)
         else:
             line = field(name, "names", title=title)
-        tooltips.append(line)
-    return tooltips
+        lines.append(line)
+    return lines
 
 
-def _told(column: str) -> str:
-    """The field of what a tooltip says of a column."""
+def _points_column(column: str) -> str:
+    """The column that a chart computes from `column`: the difference in points, as a text."""
     return f"{column}_told"
 
 
@@ -289,43 +338,48 @@ def _told(column: str) -> str:
 
 def points(
     data: pd.DataFrame,
-    on: str,
+    value_channel: str,
     channels: Spec,
     form: str,
-    across: Spec | None = None,
-    **looks: Spec,
+    line_ends: Spec | None = None,
+    **point_channels: Spec,
 ) -> list[Spec]:
     """Returns the layers of figures: lines across, intervals, and points with tooltips.
 
     Args:
-        data: a row per figure.
-        on: the channel of the values, x or y.
-        channels: of points and intervals, which have no shape; `looks` are of the points alone.
-        form: of the values in tooltips.
-        across: where lines across begin and end, by default at the ends of the chart.
+        data: a row per figure; see the docstring of this module for its columns.
+        value_channel: the channel of the values, "x" or "y".
+        channels: of points and intervals; intervals do not use a shape.
+        form: of figures in tooltips: "%" for proportions, "+%" for differences, "" for others.
+        line_ends: channels that say where lines across begin and end; None for the ends of the
+            chart.
+        point_channels: further channels of points.
     """
     layers = []
     for column, line in _ACROSS.items():
-        if has(data, column):
-            height = field(column, "numbers", aggregate="mean")
-            layers.append(mark("rule", {**(across or {}), on: height}, **line))
-    if has(data, "from"):
-        layers.append(mark("rule", _span(on, "from", "to"), opacity=0, tooltip=None))
-    if has(data, "low"):
-        place = {name: channel for name, channel in channels.items() if name != "shape"}
-        interval = place | _span(on, "low", "high")
+        if has_values(data, column):
+            value = field(column, "numbers", aggregate="mean")
+            layers.append(mark("rule", {**(line_ends or {}), value_channel: value}, **line))
+    if has_values(data, "from"):  # a mark that is not seen lengthens the scale
+        ends_of_scale = _span(value_channel, "from", "to")
+        layers.append(mark("rule", ends_of_scale, opacity=0, tooltip=None))
+    if has_values(data, "low"):
+        shapeless = {name: channel for name, channel in channels.items() if name != "shape"}
+        interval = shapeless | _span(value_channel, "low", "high")
         layers.append(mark("rule", interval, strokeWidth=1.5, opacity=0.6))
-    encoding = channels | looks | {"tooltip": tooltip(data, form=form)}
+    encoding = channels | point_channels | {"tooltip": tooltip(data, form=form)}
     dots = mark("point", encoding, filled=True, size=48, opacity=1)
     if form == "+%":
-        told = {name: _POINTS_TOLD.format(name) for name in ("value", "low", "high")}
-        dots["transform"] = [{"calculate": text, "as": _told(x)} for x, text in told.items()]
+        dots["transform"] = [
+            {"calculate": _POINTS_IN_TOOLTIP.format(column), "as": _points_column(column)}
+            for column in ("value", "low", "high")
+        ]
     return [*layers, dots]
 
 
-def _span(on: str, low: str, high: str) -> Spec:
-    """The channels of a mark from the value of one column to that of another."""
-    return {on: field(low, "numbers"), f"{on}2": {"field": high}}
+def _span(value_channel: str, low: str, high: str) -> Spec:
+    """The channels of a mark from the value of column `low` to that of column `high`."""
+    return {value_channel: field(low, "numbers"), f"{value_channel}2": {"field": high}}
 
 
 def dot_plot(
@@ -334,51 +388,54 @@ def dot_plot(
     form: str = "%",
     title: str | None = None,
     colors: Sequence[str] = COLORS,
-    looks: Mapping[str, int] = {},
+    styles: Mapping[str, int] = {},
     **scale: Any,
 ) -> Spec:
     """Returns figures as dots from left to right, those of a label below each other.
 
     Args:
-        data, form: see the module.
+        data: a row per figure; see the docstring of this module for its columns.
+        form: of figures: "%" for proportions, "+%" for differences between them, "" for others.
         title: of the axis.
         colors: that series have.
-        looks: name of a series -> number of its colour and mark, `OTHERS` for grey; by default in
+        styles: name of a series -> number of its colour and shape, `OTHERS` for grey; by default in
             the order of the rows. The legend has all of them.
         scale: options of the scale of values.
     """
-    data = data if "domain" in scale or form == "%" else _with_room(data)
+    if "domain" not in scale and form != "%":
+        data = _with_room(data)
     names = distinct(data, "series")
     has_legend = not data["series"].equals(data["label"])
-    n_letters_beside = min(_LABEL, max(map(len, data["label"]), default=0))
+    n_letters_beside = min(_LABEL_LENGTH, max(map(len, data["label"]), default=0))
     channels = series(
         "series", has_legend=has_legend, n_letters_beside=n_letters_beside,
-        **_series_arguments(data, looks, colors),
+        **_series_arguments(data, styles, colors),
     )  # fmt: skip
     y = labels(data, "label") | {"scale": {"type": "band", "paddingInner": 0.2}}
     # beside long labels there is little room, and the numbers of the axis would touch
-    ticks = 3 if n_letters_beside > _LABEL * 3 // 4 else None
-    place = {"x": numeric(form=form, title=title, ticks=ticks, **scale), "y": y}
-    n_beside = 1
+    ticks = 3 if n_letters_beside > _LABEL_LENGTH * 3 // 4 else None
+    position = {"x": numeric(form=form, title=title, ticks=ticks, **scale), "y": y}
+    n_dots_per_label = 1
     if data.duplicated("label").any():
-        n_beside = len(names)
-        place["yOffset"] = field("series", "names", sort=names)
+        n_dots_per_label = len(names)
+        position["yOffset"] = field("series", "names", sort=names)
     layers = []
-    if has(data, "sd"):
-        bars = place | {"color": channels["color"], "xError": {"field": "sd"}}
+    if has_values(data, "sd"):
+        bars = position | {"color": channels["color"], "xError": {"field": "sd"}}
         layers.append(mark("errorbar", bars, thickness=6, opacity=0.3, clip=True))
-    if has(data, "published"):
-        published = place | {"x": field("published", "numbers")}
+    if has_values(data, "published"):
+        published = position | {"x": field("published", "numbers")}
         layers.append(mark("point", published, **_DIAMOND))
     sizes = {}
-    if has(data, "shuffles"):
+    if has_values(data, "shuffles"):
         scale_of_sizes = {"rangeMin": 30, "rangeMax": 150}
         sizes["size"] = field("shuffles", "numbers", legend=None, scale=scale_of_sizes)
-    across = {"y": y | {"bandPosition": 0}, "y2": {"field": "label", "bandPosition": 1}}
-    layers += points(data, "x", place | channels, form, across, **sizes)
-    n_lines = max(len(re.findall(_line_pattern(_LABEL), label)) for label in data["label"])
-    height = max(16 * n_beside + 5, 13 * n_lines + 8) * data["label"].nunique()
-    return layered(data, *layers, height=height)
+    band_of_label = {"y": y | {"bandPosition": 0}, "y2": {"field": "label", "bandPosition": 1}}
+    layers += points(data, "x", position | channels, form, band_of_label, **sizes)
+    # pixels: 16 for a dot, 13 for a line of a label, and a gap
+    n_lines = max(len(re.findall(_line_pattern(_LABEL_LENGTH), label)) for label in data["label"])
+    height_per_label = max(16 * n_dots_per_label + 5, 13 * n_lines + 8)
+    return layered(data, *layers, height=height_per_label * data["label"].nunique())
 
 
 def line_plot(
@@ -390,83 +447,102 @@ def line_plot(
     legend: str | None = None,
     joined: Collection[str] | None = None,
     colors: Sequence[str] = COLORS,
-    looks: Mapping[str, int] = {},
-    is_small: bool = False,
-    is_beside: bool = False,
+    styles: Mapping[str, int] = {},
+    lines_only: bool = False,
+    are_series_beside: bool = False,
     heights: tuple[float, float] = (240, 110),
     columns: int = 2,
-    own: str = "",
+    independent: str = "",
     has_legend: bool = True,
     **scale: Any,
 ) -> Spec:
     """Returns figures as dots over x, which lines join, in panels where there are several.
 
     Args:
-        data, form: see the module.
+        data, form, colors, styles, scale: see `dot_plot`; of series with the same colour, all but
+            the first have dashed lines.
         x: the channel.
         layers: what is drawn above the figures.
         title, legend: titles of the values and of the series.
-        joined: series with lines; by default all.
-        colors, looks, scale: see `dot_plot`; lines of one colour are dashed but for the first.
-        is_small: whether there are lines alone.
-        is_beside: whether the dots of several series at one x are beside each other.
-        heights: of a chart, and of each of several panels.
+        joined: series with lines; None for all.
+        lines_only: whether there are lines without dots and intervals.
+        are_series_beside: whether the dots of several series at one x are beside each other.
+        heights: of a single plot, and of each of several panels, in pixels.
         columns: of panels.
-        own: the channel, x or y, of which each panel has a scale of its own; "" for none.
+        independent: the channel, "x" or "y", of which each panel has its own scale; "" for none.
         has_legend: whether several series have a legend.
     """
-    data = data if "domain" in scale or form == "%" else _with_room(data, own)
+    if "domain" not in scale and form != "%":
+        data = _with_room(data, by_panel=independent == "y")
     are_panels = "panel" in data and data["panel"].nunique() > 1
     names = distinct(data, "series")
-    series_arguments = _series_arguments(data, looks, colors)
+    series_arguments = _series_arguments(data, styles, colors)
     channels = series("series", title=legend or None, has_legend=has_legend, **series_arguments)
-    lines = textwrap.wrap(title, _TITLE) if title and are_panels else title
-    y = numeric(form=form, title=lines, **scale)
-    place = {"x": x, "y": y, "color": channels["color"]}
-    if is_beside and len(names) > 1:
-        place["xOffset"] = field("series", "names", sort=names)
-    if len({*colors[: len(names)]}) < len(names) <= len(colors):  # series of one colour
-        place["strokeDash"] = series(
-            "series",
-            names,
-            legend or None,  # as that of the colours, with which Vega merges it
-            has_legend=has_legend,
-            strokeDash=[
-                _DASHES[colors[:i].count(colors[i]) % len(_DASHES)] for i in range(len(names))
-            ],
-        )["strokeDash"]
-    with_line = [*(names if joined is None else joined)]
+    title_lines = textwrap.wrap(title, _TITLE_LENGTH) if title and are_panels else title
+    y = numeric(form=form, title=title_lines, **scale)
+    line_channels = {"x": x, "y": y, "color": channels["color"]}
+    if are_series_beside and len(names) > 1:
+        line_channels["xOffset"] = field("series", "names", sort=names)
+    have_same_color = len({*colors[: len(names)]}) < len(names)
+    if have_same_color and len(names) <= len(colors):
+        # among the series of its colour, a line's number says how it is dashed
+        numbers = [colors[:i].count(colors[i]) for i in range(len(names))]
+        dashes = [_DASHES[number % len(_DASHES)] for number in numbers]
+        # a legend with the title of that of the colours, so that Vega shows both as one
+        line_channels |= series(
+            "series", names, legend or None, has_legend=has_legend, strokeDash=dashes
+        )
     marks = []
-    if with_line:
-        line = mark("line", place, strokeWidth=1.5)
-        marks.append(where(line, {"field": "series", "oneOf": with_line}))
-    if not is_small:
-        marks += points(data, "y", place | channels, form)
+    series_with_line = [*(names if joined is None else joined)]
+    if series_with_line:
+        line = mark("line", line_channels, strokeWidth=1.5)
+        marks.append(where(line, {"field": "series", "oneOf": series_with_line}))
+    if not lines_only:
+        marks += points(data, "y", line_channels | channels, form)
         if {"domainMin", "domainMax"} & {*scale}:
-            marks[-2]["mark"]["clip"] = True  # an interval may reach further
-    if has(data, "item"):
+            intervals = marks[-2]  # before the points
+            intervals["mark"]["clip"] = True  # they may reach further
+    if has_values(data, "item"):
         marks = [where(layer, "!isValid(datum.item)") for layer in marks]
-        of_item = place | {"detail": field("item", "names")}
-        thin = mark("line", of_item, strokeWidth=1, opacity=0.18)
-        marks.insert(0, where(thin, "isValid(datum.item)"))
-    chart = layered(data, *marks, *layers, height=heights[are_panels])
+        item_channels = line_channels | {"detail": field("item", "names")}
+        item_lines = mark("line", item_channels, strokeWidth=1, opacity=0.18)
+        marks.insert(0, where(item_lines, "isValid(datum.item)"))
+    plot_height, panel_height = heights
     if not are_panels:
-        return chart
-    header = {"labelExpr": _lines_expression(_HEADER * 2 // min(columns, 2))}
-    beside = 45 * (columns if own == "y" else 1) + 14 * columns  # labels of axes, and gaps
+        return layered(data, *marks, *layers, height=plot_height)
+    chart = layered(data, *marks, *layers, height=panel_height)
+    return _panels(chart, distinct(data, "panel"), columns, independent)
+
+
+def _panels(chart: Spec, names: Sequence[str], columns: int, independent: str) -> Spec:
+    """Returns a chart as one panel per value of its column `panel`, in so many columns.
+
+    `independent` is "x" or "y" if each panel has its own scale of this channel, else "".
+    """
+    # headings are twice as long in one column
+    header = {"labelExpr": _lines_expression(_HEADER_LENGTH * 2 // min(columns, 2))}
+    n_axes = columns if independent == "y" else 1
     panels = {
         "data": chart.pop("data"),
-        "facet": field("panel", "names", title=None, sort=distinct(data, "panel"), header=header),
+        "facet": field("panel", "names", title=None, sort=[*names], header=header),
         "spec": chart,
         "columns": columns,
         "spacing": 14,
-        "usermeta": {"beside": beside},
+        # pixels of the labels of axes, and of gaps; the rest of a width is for the plots
+        "usermeta": {"beside": 45 * n_axes + 14 * columns},
     }
-    return panels | {"resolve": {"scale": {own: "independent"}}} if own else panels
+    if independent:
+        panels["resolve"] = {"scale": {independent: "independent"}}
+    return panels
 
 
 def fitted_line(data: pd.DataFrame, x: Spec) -> list[Spec]:
-    """Returns the layers of a line through `value` and of its band from `low` to `high`."""
+    """Returns two layers: a line through `value`, and its band from `low` to `high`.
+
+    Args:
+        data: columns `value`, `low`, `high` and that of `x`, in the order of x.
+        x: the channel.
+    """
     band = {"x": x} | _span("y", "low", "high")
     line = {"x": x, "y": field("value", "numbers")}
     rows = {"data": inline(data)}
@@ -482,45 +558,58 @@ def curves(data: pd.DataFrame, x: Spec, *, at: str, form: str = "", **options: A
     Args:
         data, form, options: see `line_plot`.
         x: the channel of the column `at`.
+        at: name of the column.
     """
-    ends = data.dropna(subset="value").sort_values(at).drop_duplicates("series", keep="last")
+    last_rows = data.dropna(subset="value").sort_values(at).drop_duplicates("series", keep="last")
     values = data.reindex(columns=[*_VALUES]).astype(float).stack()
     low, high = (0.0, 1.0) if form == "%" else (float(values.min()), float(values.max()))
-    heights = _moved_apart(ends["value"], low, high)
-    ends = ends.assign(height=heights, name=ends["series"].map(_shortened))
-    numbers = _series_arguments(data, {}, options.get("colors", COLORS))
-    color = series("series", has_legend=False, names=numbers["names"], color=numbers["color"])
+    names = last_rows[[at, "series"]].assign(
+        height=_heights_of_names(last_rows["value"], low, high),
+        name=last_rows["series"].map(_shortened),
+    )
+    arguments = _series_arguments(data, {}, options.get("colors", COLORS))
+    color = series("series", has_legend=False, names=arguments["names"], color=arguments["color"])
     encoding = {"x": x, "y": field("height", "numbers"), "text": field("name", "names"), **color}
-    names = {
-        "data": inline(ends[[at, "height", "name", "series"]]),
+    name_layer = {
+        "data": inline(names[[at, "height", "name", "series"]]),
         **mark("text", encoding, dx=9, align="left"),
     }
-    return line_plot(data, x, names, form=form, has_legend=False, **options)
+    return line_plot(data, x, name_layer, form=form, has_legend=False, **options)
 
 
 def _shortened(name: str) -> str:
     """Returns the name at the end of a line, cut off where it is too long."""
-    return name if len(name) <= _END_LABEL else f"{name[: _END_LABEL - 1]}…"
+    return name if len(name) <= _END_NAME_LENGTH else f"{name[: _END_NAME_LENGTH - 1]}…"
 
 
-def _moved_apart(values: pd.Series[float], low: float, high: float) -> pd.Series[float]:
-    """Returns heights for names at the ends of lines, so that they do not cover each other.
+def _heights_of_names(values: pd.Series[float], low: float, high: float) -> pd.Series[float]:
+    """Returns heights for the names at the right ends of lines, so that names do not overlap.
 
-    They are the values, moved apart by a gap, and within `low` and `high` while there is room.
+    They are the values where these are far enough from each other. Others are moved, up from the
+    lowest and then, if they would be above the scale, down from the highest.
+
+    Args:
+        values: in which the lines end.
+        low, high: ends of the scale.
     """
     ordered = values.sort_values()
     gap = _END_GAP * (high - low)
     heights = ordered.to_list()
     for i in range(1, len(heights)):
         heights[i] = max(heights[i], heights[i - 1] + gap)
+    highest = high
     for i in reversed(range(len(heights))):
-        heights[i] = min(heights[i], high)
-        high = heights[i] - gap
+        heights[i] = min(heights[i], highest)
+        highest = heights[i] - gap
     return pd.Series(heights, ordered.index)
 
 
 def meanings(data: pd.DataFrame) -> str:
-    """Returns the part of a caption that says what the marks of figures mean."""
+    """Returns the part of a caption that says what the marks of figures mean.
+
+    It begins with a blank, e.g. " Lines are 95% intervals over items, the dashed line is chance.";
+    "" if only the values are drawn.
+    """
     texts = {
         "low": "Lines are 95% intervals over items",
         "sd": "thick lines ± one standard deviation over shuffles",
@@ -529,46 +618,59 @@ def meanings(data: pd.DataFrame) -> str:
         "human": "the grey line is the human baseline",
         "shuffles": "the larger a mark, the more shuffles had this value",
     }
-    text = ", ".join(text for column, text in texts.items() if has(data, column))
+    text = ", ".join(text for column, text in texts.items() if has_values(data, column))
     return f" {text[:1].upper()}{text[1:]}." if text else ""
 
 
 def curve_chart(
-    data: pd.DataFrame, choices: pd.DataFrame, color: str, form: str, reach: Sequence[float] = ()
+    data: pd.DataFrame,
+    choices: pd.DataFrame,
+    color: str,
+    form: str,
+    scale_values: Sequence[float] = (),
 ) -> Spec:
-    """Returns figures in ascending order, and below them the choices of each.
+    """Returns a specification curve: figures in ascending order, and below them their choices.
 
     Args:
-        data: columns of figures; place (from 1), p, p_adjusted, protocol, and whether the point is
-            `solid` and the `default`.
+        data: a row per figure: columns of figures; place (from 1), p, p_adjusted, protocol, and
+            whether the point is `solid` and the `default`.
         choices: place, choice, and whether its knob is the `strongest`; a row per point and knob.
-        color, form: of the points, e.g. "var(--c1)", and see the module.
-        reach: values that the scale has to show, too.
+        color: of the points, e.g. "var(--c1)".
+        form: of the figures: "%" for proportions, "+%" for differences, "" for others.
+        scale_values: further values that the scale has to show.
     """
-
     values = data.reindex(columns=["value", "low", "high", "chance"])
-    ends = [min([values.min().min(), *reach]), max([values.max().max(), *reach])]
-    y = numeric(domain=ends, nice=True, zero=False)
-    y["axis"] = {"format": form or ".3~g", "minExtent": 150, "maxExtent": 150}
+    lowest = min([values.min().min(), *scale_values])
+    highest = max([values.max().max(), *scale_values])
+    y = numeric(domain=[lowest, highest], nice=True, zero=False)
+    # the axes of both charts have the same width, so that points are above their choices
+    axis_width = {"minExtent": 150, "maxExtent": 150}
+    y["axis"] = {"format": form or ".3~g", **axis_width}
     x = field("place", "ordered", axis=None)
-    place = {"x": x, "y": y, "color": {"value": color}}
+    channels = {"x": x, "y": y, "color": {"value": color}}
     fill = choice("datum.solid", color, "transparent")
     size = choice("datum.default", 150, 44)
-    *lines, dots = points(data, "y", place, form, fill=fill, size=size)
+    *lines, dots = points(data, "y", channels, form, fill=fill, size=size)
     dots["mark"] = {"type": "point", "strokeWidth": 1.3, "opacity": 1}
-    room = {"minExtent": 150, "maxExtent": 150, "labelLimit": 142, "labelExpr": "datum.label"}
-    of_choices = {
+    choice_labels = labels(
+        choices, "choice", grid=True, labelPadding=2, **axis_width, labelLimit=142,
+        labelExpr="datum.label",
+    )  # fmt: skip
+    choice_channels = {
         "x": x,
-        "y": labels(choices, "choice", grid=True, labelPadding=2, **room),
+        "y": choice_labels,
         "color": choice("datum.strongest", color, MUTED),
         "tooltip": tooltip(choices, ["choice"]),
     }
-    matrix = {"data": inline(choices), "height": {"step": 15}}
-    matrix |= mark("circle", of_choices, size=34, opacity=1)
+    choices_chart = {
+        "data": inline(choices),
+        "height": {"step": 15},
+        **mark("circle", choice_channels, size=34, opacity=1),
+    }
     return {
         "data": inline(data),
-        "vconcat": [{"layer": [*lines, dots], "height": 150}, matrix],
+        "vconcat": [{"layer": [*lines, dots], "height": 150}, choices_chart],
         "spacing": 8,
         "resolve": {"scale": {"x": "shared"}},
-        "usermeta": {"beside": 162},
+        "usermeta": {"beside": 162},  # pixels of the axis and its gap
     }

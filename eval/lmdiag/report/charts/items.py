@@ -24,7 +24,14 @@ FLOOR = 1e-8
 
 
 class _PairTexts(NamedTuple):
-    """A chart of contrasts: its title, how it is read, an axis, and a value in words."""
+    """The texts of a chart of contrasts.
+
+    Attributes:
+        title: of the chart.
+        reading: how it is read.
+        axis: title of an axis; {} stands for "good" or "bad".
+        value: what tooltips call a value, likewise.
+    """
 
     title: str
     reading: str
@@ -48,6 +55,15 @@ _PAIR_TEXTS = {
     ),
 }  # fmt: skip
 
+
+class _MarkStyle(NamedTuple):
+    """How the marks of some items are drawn."""
+
+    color: str
+    fill: str
+    shape: str
+
+
 _PAIR_COLUMNS = (
     *("item", "context", "other context", "good word", "bad word"),
     *("rank of good", "rank of bad", "good", "bad"),
@@ -56,52 +72,75 @@ _CLOZE_COLUMNS = ("item", "context", "word", "rank", "probability", "human cloze
 """Columns that tooltips show."""
 
 
-def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
-    """Yields good against bad completions, sentences or options, a chart per run."""
-    protocol = data.runs[0].results.protocol
-    asks = "choice" if protocol.elicitation == "choice" else data.diagnostic.asks
+def scatter(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """Yields a chart per run: good against bad completions, sentences or options.
+
+    A mark is a contrast. More than `MAX_LISTED` of them are counted in the cells of a grid.
+    """
+    protocol = task_runs.runs[0].results.protocol
+    asks = "choice" if protocol.elicitation == "choice" else task_runs.diagnostic.asks
     texts = _PAIR_TEXTS[asks]
     is_bits = asks == "sentence"
+    # of words also: whether the good one is more probable by more than the threshold of the run
     far_verdict = f"good by > {protocol.threshold:g}" if asks == "word" else ""
-    tables = [_pairs(items, chart, far_verdict) for items in data.items]
+    tables = [_pairs(items, chart, far_verdict) for items in task_runs.items]
     values = pd.concat([table[side] for table in tables for side in ("good", "bad")])
     axes = {
-        channel: axis_of(side, texts.axis.format(side), values, is_bits)
-        for channel, side in (("x", "bad"), ("y", "good"))
+        "x": axis_of("bad", texts.axis.format("bad"), values, is_bits),
+        "y": axis_of("good", texts.axis.format("good"), values, is_bits),
     }
     ends = axes["x"]["scale"]["domain"]
-    lines = [_line(ends, ends, axes)]
+    diagonal = _line(ends, ends, axes)
+    lines = [diagonal]
     reading = texts.reading
     if far_verdict:
-        curve = np.geomspace(*ends)
-        curve = curve[curve + protocol.threshold <= 1]
-        lines.append(_line(curve, curve + protocol.threshold, axes, strokeDash=DASHED))
+        bad_values = np.geomspace(*ends)
+        bad_values = bad_values[bad_values + protocol.threshold <= 1]
+        good_values = bad_values + protocol.threshold
+        lines.append(_line(bad_values, good_values, axes, strokeDash=DASHED))
         reading += f", above the dashed curve by more than {protocol.threshold:g}"
     title = ". ".join(filter(None, (chart.title, texts.title)))
     name = f"pairs-{name_part(chart.title)}".strip("-")
-    names = {side: texts.value.format(side) for side in ("good", "bad")}
     for i, table in enumerate(tables):
-        good, bad = data.colors(i)[:2]
+        good_color, bad_color = task_runs.colors(i)[:2]
         if len(table) > MAX_LISTED:
-            drawn_chart = _density_chart(table, axes, good, lines[0])
+            spec = _density_chart(table, axes, good_color, diagonal)
             caption = f"{title}, {len(table):,} contrasts; the darker, the more. {texts.reading}."
-            yield data.of_run(i, Plot("density", name, caption, drawn_chart))
+            yield task_runs.plot_of_run(i, Plot("density", name, caption, spec))
         elif len(table):
-            looks = {"good": (good, good, "circle"), "bad": (bad, "transparent", "triangle-down")}
-            if far_verdict:
-                looks = (
-                    {far_verdict: looks["good"]} | looks | {"good": (good, "transparent", "circle")}
-                )
-            tooltips = tooltip(table, _PAIR_COLUMNS, **names)
-            drawn_chart = _marks(table, "verdict", looks, *lines, **axes, tooltip=tooltips)
+            styles = _verdict_styles(good_color, bad_color, far_verdict)
+            tooltips = tooltip(
+                table, _PAIR_COLUMNS, good=texts.value.format("good"), bad=texts.value.format("bad")
+            )
+            spec = _marks(table, "verdict", styles, *lines, **axes, tooltip=tooltips)
             caption = f"{title}, one mark per contrast. {reading}."
-            yield data.of_run(i, Plot(chart.kind, name, caption, drawn_chart))
+            yield task_runs.plot_of_run(i, Plot(chart.kind, name, caption, spec))
+
+
+def _verdict_styles(good_color: str, bad_color: str, far_verdict: str) -> dict[str, _MarkStyle]:
+    """Verdict on a contrast -> how its mark is drawn, in the order of the legend.
+
+    Filled marks are for the clearest verdict on the good side: `far_verdict` or, if it is "",
+    "good".
+    """
+    filled = _MarkStyle(good_color, good_color, "circle")
+    bad = _MarkStyle(bad_color, "transparent", "triangle-down")
+    if not far_verdict:
+        return {"good": filled, "bad": bad}
+    return {far_verdict: filled, "good": filled._replace(fill="transparent"), "bad": bad}
 
 
 def _pairs(items: RunItems, chart: Chart, far_verdict: str) -> pd.DataFrame:
-    """The contrasts of a run in the levels of a chart; each with the most probable bad row."""
-    levels = items.level(chart.by)
-    is_drawn = [any(fnmatchcase(level, x) for x in chart.levels or "*") for level in levels]
+    """The contrasts of a run in the levels of a chart, each with its most probable bad row.
+
+    Columns are `good` and `bad` (probability or share, of sentences surprisal), `verdict` ("good"
+    or "bad", whichever the model prefers, or `far_verdict` if it is not "" and the good one is
+    preferred by more than the threshold) and what tooltips show.
+    """
+    patterns = chart.levels or ("*",)
+    is_drawn = [
+        any(fnmatchcase(level, pattern) for pattern in patterns) for level in items.level(chart.by)
+    ]
     pairs = items.outcomes[is_drawn].dropna(subset="difference")
     good = items.rows.loc[pairs["good_row"].astype(int)].set_axis(pairs.index)
     bad = items.rows.loc[pairs["bad_row"].astype(int)].set_axis(pairs.index)
@@ -122,49 +161,77 @@ def _pairs(items: RunItems, chart: Chart, far_verdict: str) -> pd.DataFrame:
 
 
 def axis_of(column: str, title: str, values: pd.Series[float], is_bits: bool) -> Spec:
-    """Returns a channel of surprisals, or of probabilities on a logarithmic scale."""
-    low = math.floor(math.log10(max(FLOOR, values[values > 0].min() if values.any() else 0.1)))
+    """Returns a channel of surprisals, or of probabilities on a logarithmic scale.
+
+    Args:
+        column: of the data.
+        title: of the axis.
+        values: all values of the axis, also those of other charts that share its scale.
+        is_bits: whether they are surprisals.
+    """
+    if is_bits:
+        domain = drawing.ends(values)
+        return drawing.numeric(column, title=title, domain=domain, nice=True, zero=False)
+    smallest = values[values > 0].min() if values.any() else 0.1
+    low = math.floor(math.log10(max(FLOOR, smallest)))
     low = min(low, -2)  # three ticks at least
     scale: dict[str, Any] = {"type": "log", "domain": [10.0**low, 1.0], "clamp": True}
-    if is_bits:
-        scale = {"domain": drawing.ends(values), "nice": True, "zero": False}
-        return drawing.numeric(column, title=title, **scale)
     label = "format(datum.value, datum.value < 0.001 ? '~e' : '~g')"
     axis = {"values": [10.0**i for i in range(low, 1)], "labelExpr": label}
     return drawing.numeric(column, title=f"{title}, log scale", **scale) | {"axis": axis}
 
 
 def _line(bad: Any, good: Any, axes: Spec, **options: Any) -> Spec:
-    """A thin line through points of bad and good."""
+    """A thin line through points.
+
+    Args:
+        bad, good: coordinates of the points, x and y.
+        axes: the channels `x` and `y` of a chart of contrasts.
+        options: of the mark, e.g. `strokeDash`.
+    """
     rows = drawing.inline(pd.DataFrame({"bad": bad, "good": good}))
     return {"data": rows, **mark("line", axes, color=MUTED, strokeWidth=1, **options)}
 
 
 def _marks(
-    data: pd.DataFrame, column: str, looks: Mapping[str, Any], *lines: Spec, **channels: Any
+    data: pd.DataFrame, column: str, styles: Mapping[str, _MarkStyle], *lines: Spec, **channels: Any
 ) -> Spec:
-    """A mark per item, which a page connects with its list of items.
+    """A chart with a mark per item, drawn above `lines`.
 
-    `looks` are colour, fill and shape by the value of a column.
+    Args:
+        data: a row per item.
+        column: whose values differ in colour, fill and shape.
+        styles: value of the column -> how it is drawn, in the order of the legend.
+        lines: layers.
+        channels: `x`, `y` and `tooltip`.
     """
-    color, fill, shape = zip(*looks.values(), strict=True)
+    color, fill, shape = zip(*styles.values(), strict=True)
     title = "prefers" if column == "verdict" else None
-    channels |= drawing.series(column, [*looks], title, color=color, fill=fill, shape=shape)
+    channels |= drawing.series(column, [*styles], title, color=color, fill=fill, shape=shape)
     marks = mark("point", channels, size=42, strokeWidth=1.3, opacity=1, cursor="pointer")
+    items_layer = {"name": "items", **marks}  # a page finds it by its name: a click shows the item
     height = 300 if lines else 230
-    return drawing.layered(data, *lines, {"name": "items", **marks}, height=height)
+    return drawing.layered(data, *lines, items_layer, height=height)
 
 
 def _density_chart(pairs: pd.DataFrame, axes: Spec, color: str, diagonal: Spec) -> Spec:
-    """The number of contrasts in each cell, where single marks would cover each other."""
+    """The number of contrasts in each cell of a grid, where single marks would cover each other.
+
+    Args:
+        pairs: a row per contrast, with columns `bad` and `good`.
+        axes: the channels `x` and `y`, which have one scale.
+        color: of the cells; the more contrasts, the more opaque.
+        diagonal: the layer of a line, drawn below the cells.
+    """
     scale = axes["x"]["scale"]
     low, high = scale["domain"]
-    edges = (np.geomspace if "type" in scale else np.linspace)(low, high, 37)
+    spaced = np.geomspace if "type" in scale else np.linspace  # a scale with a type is logarithmic
+    edges = spaced(low, high, 37)  # of 36 cells
     inside = pairs[["bad", "good"]].clip(low, high).to_numpy()
     counts, _ = np.histogramdd(inside, bins=[edges, edges])
     i, j = np.nonzero(counts)
-    ends = {"bad": edges[i], "bad_end": edges[i + 1], "good": edges[j], "good_end": edges[j + 1]}
-    data = pd.DataFrame(ends | {"contrasts": counts[i, j].astype(int)})
+    cells = {"bad": edges[i], "bad_end": edges[i + 1], "good": edges[j], "good_end": edges[j + 1]}
+    data = pd.DataFrame(cells | {"contrasts": counts[i, j].astype(int)})
     scale_of_shades = {"type": "log", "range": [0.1, 1]}
     encoding = axes | {
         "x2": {"field": "bad_end"},
@@ -175,11 +242,14 @@ def _density_chart(pairs: pd.DataFrame, axes: Spec, color: str, diagonal: Spec) 
     return drawing.layered(data, diagonal, mark("rect", encoding, color=color), height=300)
 
 
-def target_cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
-    """Yields the probability of each target against its human cloze probability, per run."""
-    if data.runs[0].results.protocol.elicitation == "choice":
+def target_cloze(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """Yields a chart per run: the probability of each target against its human cloze probability.
+
+    Runs in which the model chooses among options have no chart.
+    """
+    if task_runs.runs[0].results.protocol.elicitation == "choice":
         return
-    tables = [*map(_cloze_table, data.items)]
+    tables = [_cloze_table(items) for items in task_runs.items]
     values = pd.concat([table["probability"] for table in tables])
     channels = {
         "x": field("human cloze", "numbers", title="human cloze probability"),
@@ -188,25 +258,29 @@ def target_cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     for i, table in enumerate(tables):
         if table.empty:
             continue
-        good_color, second = data.colors(i)[:2]
-        looks = {
-            "appropriate": (good_color, good_color, "circle"),
-            "reversed": (second, "transparent", "triangle-up"),
+        appropriate_color, reversed_color = task_runs.colors(i)[:2]
+        styles = {
+            "appropriate": _MarkStyle(appropriate_color, appropriate_color, "circle"),
+            "reversed": _MarkStyle(reversed_color, "transparent", "triangle-up"),
         }
         tooltips = tooltip(table, _CLOZE_COLUMNS)
-        drawn = _marks(table, "kind", looks, **channels, tooltip=tooltips)
-        measures = data.runs[i].results.tasks[data.task]["none"].measures
-        correlations = ", ".join(
-            f"{name.title()} {numbers.number(measures[name].value, measures[name].statistic)}"
-            for name in ("spearman", "pearson")
-            if name in measures
-        )
+        spec = _marks(table, "kind", styles, **channels, tooltip=tooltips)
+        measures = task_runs.runs[i].results.tasks[task_runs.task]["none"].measures
+        correlations = []
+        for name in ("spearman", "pearson"):
+            if name in measures:
+                value = numbers.number(measures[name].value, measures[name].statistic)
+                correlations.append(f"{name.title()} {value}")
         caption = "Probability of the target: model and human cloze. Correlation of log p and cloze"
-        yield data.of_run(i, Plot(chart.kind, "cloze", f"{caption}: {correlations}.", drawn))
+        caption += f": {', '.join(correlations)}."
+        yield task_runs.plot_of_run(i, Plot(chart.kind, "cloze", caption, spec))
 
 
 def _cloze_table(items: RunItems) -> pd.DataFrame:
-    """The targets of a run with their human cloze probability."""
+    """The targets of a run with human and model's probability, a row per mark and tooltip.
+
+    `kind` is "appropriate" for good rows, and "reversed" for others (those of role reversals).
+    """
     cloze = pd.Series(items.stimuli.columns().get("target_cloze"), dtype=float)
     rows = items.rows.assign(cloze=cloze).dropna(subset=["cloze", "probability"])
     return pd.DataFrame({

@@ -32,18 +32,18 @@ from lmdiag.types import BadInput
 _MOST_LEVELS = 40
 """Levels in a chart; more make it longer than a page of a paper."""
 
-_DRAWN = [
+_CHART_COLUMNS = [
     *FigureKey._fields,
     *("model", "label", "series", "panel", "at", "score", "cut-off"),
     *("value", "n", "n_tied", "chance", "versus_chance", "sd", "low", "high", "published", "human"),
     "shuffles",
 ]
-"""Columns of figures that charts have."""
+"""Columns of a table of figures that charts draw or show in tooltips."""
 
 
-def drawn(table: pd.DataFrame) -> pd.DataFrame:
-    """Returns figures with the columns that charts have."""
-    return table[[name for name in _DRAWN if name in table]]
+def chart_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """Returns a table of figures without the columns that charts neither draw nor show."""
+    return table[[name for name in _CHART_COLUMNS if name in table]]
 
 
 def figure_plots(
@@ -53,124 +53,162 @@ def figure_plots(
     table: pd.DataFrame,
     form: str = "%",
     colors: Sequence[str] = COLORS,
-    looks: Mapping[str, int] = {},
+    styles: Mapping[str, int] = {},
 ) -> list[Plot]:
-    """Returns a dot plot of figures, whose caption says what the marks mean; [] without rows."""
+    """Returns a list with one dot plot of figures, or an empty one if the table has no rows.
+
+    Args:
+        kind, name: see `Plot`.
+        title: begins the caption, which then says what the marks mean.
+        table: a row per figure; its columns are those of `lmdiag.report.charts.drawing`.
+        form, colors, styles: see `dot_plot`.
+    """
     if table.empty:
         return []
-    chart = dot_plot(drawn(table), form=form, colors=colors, looks=looks)
+    chart = dot_plot(chart_columns(table), form=form, colors=colors, styles=styles)
     return [Plot(kind, name, f"{title}.{meanings(table)}", chart)]
 
 
-def plots(data: TaskRuns) -> list[Plot]:
-    """Returns the charts that a diagnostic declares and that its runs have data for."""
-    declared = [
-        plot for chart in data.diagnostic.charts for plot in PLOTS_OF[chart.kind](data, chart)
-    ]
-    declared += _extended_sets(data)
-    return [plot._replace(name=f"{name_part(data.task)}-{plot.name}") for plot in declared]
+def plots(task_runs: TaskRuns) -> list[Plot]:
+    """Returns the charts that the diagnostic of a task declares, as far as its runs have the data.
+
+    A chart of small and extended sets is the last one. All names begin with the task.
+    """
+    task_plots = list[Plot]()
+    for chart in task_runs.diagnostic.charts:
+        make_plots = PLOTS_OF[chart.kind]
+        task_plots += make_plots(task_runs, chart)
+    task_plots += _extended_sets(task_runs)
+    prefix = name_part(task_runs.task)
+    return [plot._replace(name=f"{prefix}-{plot.name}") for plot in task_plots]
 
 
 def measures_plot(model: str, results: Results) -> Plot:
-    """Returns a chart of the figures of one model that are in percent, without cut-offs."""
-    task, setting = next(
-        (task, setting) for task, settings in results.tasks.items() for setting in settings
-    )
-    table = _proportions(TaskRuns(task, (), ReportFigures.of([results]), ()).table(settings=()))
+    """Returns a chart of the figures in percent of a model's first task, in its first setting.
+
+    Args:
+        model: what the chart calls the model.
+        results: of the model. Without a figure in percent they are refused (`BadInput`).
+    """
+    addresses = [(task, name) for task, settings in results.tasks.items() for name in settings]
+    task, setting = addresses[0]
+    task_runs = TaskRuns(task, (), ReportFigures.of([results]), ())
+    table = _in_percent(task_runs.table(settings=()))
     table = table[table["setting"] == setting].assign(series=visible(model))
     if table.empty:
         raise BadInput("no measure is a proportion, so there is nothing to draw: see to_frame()")
     return figure_plots("figures", "measures", visible(model), table)[0]
 
 
-def _proportions(table: pd.DataFrame) -> pd.DataFrame:
-    """The figures that are in percent, without curves over cut-offs."""
+def _in_percent(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a table of figures that are in percent, without points of curves over cut-offs.
+
+    The name of such a point has a cut-off, e.g. "mw@top=0.5".
+    """
     return table[table["is_percent"] & ~table["measure"].str.contains("=")]
 
 
-def _figures(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
-    """Figures in percent: of one run in all settings, of several runs unperturbed."""
-    table = _proportions(data.table((*chart.measures, "*"), settings=()))
+def _figures(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """A chart of the figures in percent: of one run in all settings, of several unperturbed."""
+    table = _in_percent(task_runs.table((*chart.measures, "*"), settings=()))
     unperturbed = table[table["setting"] == "none"]
-    if len(data.runs) > 1:
+    if len(task_runs.runs) > 1:
         table = unperturbed
     else:
         table = table[table["label"].isin(unperturbed["label"])]
         table = table.assign(series=table["setting_label"].map(visible))
         table = table.sort_values(["measure_rank", "setting_rank"], kind="stable")
     title = chart.title or "Figures in percent"
-    yield from figure_plots(chart.kind, "measures", title, table, looks=data.looks)
+    yield from figure_plots(chart.kind, "measures", title, table, styles=task_runs.styles)
 
 
-def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
-    """The levels of a break-down: all measures of one run, or the first measure of several runs.
+def _levels(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """Charts of the levels of a break-down, in one chart or, if they are very many, in several.
 
-    Very many levels have several charts, by the break-down that each of them is a part of.
+    They show all declared measures of one run, or the first of them of several runs.
     """
     title = chart.title
-    table = data.table(chart.measures, by=chart.by, levels=chart.levels)
-    if len(data.runs) > 1 and len(table):
-        figure = table.sort_values("measure_rank", kind="stable").iloc[0]
-        table = table[table["measure"] == figure["measure"]]
-        title += f" ({figure['measure_label']})"
+    table = task_runs.table(chart.measures, by=chart.by, levels=chart.levels)
+    if len(task_runs.runs) > 1 and len(table):
+        first_figure = table.sort_values("measure_rank", kind="stable").iloc[0]
+        table = table[table["measure"] == first_figure["measure"]]
+        title += f" ({first_figure['measure_label']})"
     name = name_part(chart.by)
     if len(chart.measures) == 1:
         name += f"-{name_part(chart.measures[0])}"
-    groups = table["level"].map(_groups(data, chart.by, distinct(table, "level")))
-    for group, rows in table.groupby(groups, sort=False):
+    group_of = _groups_of_levels(task_runs, chart.by, distinct(table, "level"))
+    for group, rows in table.groupby(table["level"].map(group_of), sort=False):
         caption = f"{title}: {group}" if group else title
         file_name = f"{name}-{name_part(str(group))}".strip("-")
-        for plot in figure_plots(chart.kind, file_name, caption, rows, looks=data.looks):
+        for plot in figure_plots(chart.kind, file_name, caption, rows, styles=task_runs.styles):
             yield plot._replace(is_further=bool(group))
 
 
-def _groups(data: TaskRuns, by: str, levels: list[str]) -> dict[str, str]:
-    """Level -> the group whose chart it is in: a level of the finest break-down above it."""
+def _groups_of_levels(task_runs: TaskRuns, by: str, levels: list[str]) -> dict[str, str]:
+    """Level of the break-down `by` -> title of the group that has a chart; "" if one chart has all.
+
+    Levels that are too many for one chart are grouped by another break-down, e.g. paradigms by
+    their phenomenon: the finest of those in which all items of a level have the same value.
+    Without any, they are divided into parts of equal size.
+    """
     if len(levels) <= _MOST_LEVELS:
         return dict.fromkeys(levels, "")
-    items = data.items[0].levels.groupby(by, sort=False)
-    above = items.first().loc[:, items.nunique().eq(1).all()]
-    if above.columns.empty:
+    items_of_levels = task_runs.items[0].levels.groupby(by, sort=False)
+    has_one_value = items_of_levels.nunique().eq(1).all()  # of each other break-down
+    coarser = items_of_levels.first().loc[:, has_one_value]
+    if coarser.columns.empty:
         return {level: f"part {1 + i // _MOST_LEVELS}" for i, level in enumerate(levels)}
-    finest = str(above.nunique().idxmax())
-    label = data.diagnostic.level_label
-    return {str(level): visible(label(finest, name)) for level, name in above[finest].items()}
+    finest = str(coarser.nunique().idxmax())
+    label = task_runs.diagnostic.level_label
+    return {str(level): visible(label(finest, group)) for level, group in coarser[finest].items()}
 
 
-def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
-    """The figures of small and extended sets, as their table has them."""
-    sets = data.diagnostic.extended_sets
-    table = figures_of_sets(data.task, data.figures)
+def _extended_sets(task_runs: TaskRuns) -> Iterator[Plot]:
+    """A chart of the figures of small and extended sets; none for a task that has no such sets."""
+    sets = task_runs.diagnostic.extended_sets
+    table = figures_of_sets(task_runs.task, task_runs.figures)
     if table.empty or sets is None:
         return
     labels = table["heading"].map(visible)
-    if len(data.runs) > 1:
+    if len(task_runs.runs) > 1:
         table = table.assign(label=labels + ", " + table["set"], series=table["model"])
     else:
         table = table.assign(label=labels, series=table["set"])
-    yield from figure_plots("levels", "extended-sets", sets.title, table, looks=data.looks)
+    yield from figure_plots("levels", "extended-sets", sets.title, table, styles=task_runs.styles)
 
 
-def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
-    """The measures in each shuffle, with mean and standard deviation, a chart per run."""
-    for i, run in enumerate(data.runs):
-        n_shuffles = Counter(setting for setting, _ in run.predictions.get(data.task, {}))
-        shuffled = [x for x in data.diagnostic.perturbations if x.shuffled and x.name in n_shuffles]
+def _shuffles(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """A chart per run of the measures in each shuffle, with their mean and standard deviation."""
+    for i, run in enumerate(task_runs.runs):
+        # predictions are by setting and number of the shuffle
+        n_shuffles = Counter(setting for setting, _ in run.predictions.get(task_runs.task, {}))
+        shuffled = [
+            setting
+            for setting in task_runs.diagnostic.perturbations
+            if setting.shuffled and setting.name in n_shuffles
+        ]
         if not shuffled:
             continue
-        table = pd.concat([_rows_of_shuffles(data, chart, i, setting) for setting in shuffled])
+        tables = [_rows_of_shuffles(task_runs, chart, i, setting) for setting in shuffled]
         title = f"{chart.title}, {n_shuffles[shuffled[-1].name]} times"
-        charts = figure_plots(chart.kind, "shuffles", title, table, colors=data.colors(i))
-        yield from (data.of_run(i, plot) for plot in charts)
+        colors = task_runs.colors(i)
+        for plot in figure_plots(chart.kind, "shuffles", title, pd.concat(tables), colors=colors):
+            yield task_runs.plot_of_run(i, plot)
 
 
-def _rows_of_shuffles(data: TaskRuns, chart: Chart, i: int, setting: Perturbation) -> pd.DataFrame:
-    """The measures of run i in a setting: their means, in each shuffle, and without shuffling."""
-    table = data.table(chart.measures, settings=(setting.name, setting.unshuffled))
+def _rows_of_shuffles(
+    task_runs: TaskRuns, chart: Chart, i: int, setting: Perturbation
+) -> pd.DataFrame:
+    """The measures of run i in a shuffled setting, a row per mark of a dot plot.
+
+    `series` is "mean" for means over shuffles, "shuffles" for values of single ones, of which
+    `shuffles` counts equal ones, and "not shuffled" for the setting without shuffling.
+    """
+    table = task_runs.table(chart.measures, settings=(setting.name, setting.unshuffled))
     table = table[table["run"] == i]
     means = table[table["setting"] == setting.name]
-    plain = table[table["setting"] == setting.unshuffled]
-    shuffles = data.runs[i].shuffles_of(data.task, setting.name)
+    unshuffled = table[table["setting"] == setting.unshuffled]
+    shuffles = task_runs.runs[i].shuffles_of(task_runs.task, setting.name)
     values = [
         {"label": row.label, "value": float(scores[row.measure].values.mean())}
         for row in means.itertuples()
@@ -180,50 +218,59 @@ def _rows_of_shuffles(data: TaskRuns, chart: Chart, i: int, setting: Perturbatio
     rows = pd.concat([
         means[["label", "value", "sd", "published"]].assign(series="mean"),
         counts.assign(series="shuffles"),
-        plain[["label", "value"]].assign(series="not shuffled"),
+        unshuffled[["label", "value"]].assign(series="not shuffled"),
     ])  # fmt: skip
     return rows.assign(
         label=f"{setting.label}, " + rows["label"], shuffles=rows["shuffles"].fillna(1)
     )
 
 
-def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
-    """MW and EW over cut-offs: of one run, or a panel per score of several; then by break-down."""
+def _cutoffs(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
+    """Charts of MW and EW (Newman et al. 2021) by cut-off, over all items and by break-down.
+
+    Only the most probable verbs count ("top"), or the least probable ones ("bottom"), up to a
+    cumulative probability, the cut-off. One run has a line per score, and a second chart with a
+    panel per level of the break-down; several runs have a panel per score and no second chart.
+    """
     names = [f"{score}@{end}=*" for score in ("mw", "ew") for end in ("top", "bottom")]
-    table = data.table(names)
+    table = task_runs.table(names)
     if table.empty:  # a server gives no whole distribution
         return
     score = table["score"].str.upper()
-    is_alone = len(data.runs) == 1
-    table = table.assign(score=score, series=score if is_alone else table["model"])
-    table["panel"] = "" if is_alone else score
-    lowest = min(0.48, table[["value", "low"]].min().min())
+    is_one_run = len(task_runs.runs) == 1
+    table = table.assign(score=score, series=score if is_one_run else table["model"])
+    table["panel"] = "" if is_one_run else score
+    lowest = min(0.48, table[["value", "low"]].min().min())  # below .5, no preference
     title = "probability mass kept: top | bottom of the distribution"
-    sizes: dict[str, Any] = {"columns": 1, "heights": (190, 190), "looks": data.looks}
+    sizes: dict[str, Any] = {"columns": 1, "heights": (190, 190), "styles": task_runs.styles}
     curves = _cutoff_chart(table, title, **sizes, domain=[lowest, 1])
     caption = "MW and EW of the verbs in the top of the distribution, then of those in its bottom."
     yield Plot(chart.kind, "cutoffs-mw-ew", caption + meanings(table), curves)
-    level_table = data.table(names, by=chart.by, levels=chart.levels)
-    if len(level_table) and is_alone:
+    level_table = task_runs.table(names, by=chart.by, levels=chart.levels)
+    if len(level_table) and is_one_run:
         level_table = level_table.assign(
             panel=level_table["label"], series=level_table["score"].str.upper()
         )
-        curves = _cutoff_chart(level_table, None, is_small=True, heights=(80, 80), domain=[0, 1])
+        curves = _cutoff_chart(level_table, None, lines_only=True, heights=(80, 80), domain=[0, 1])
         caption = f"MW and EW by cut-off in each {chart.by}; left of the line top, right bottom."
         yield Plot(chart.kind, f"cutoffs-{name_part(chart.by)}s", caption, curves)
 
 
 def _cutoff_chart(table: pd.DataFrame, title: str | None, **options: Any) -> Spec:
-    """Scores by cut-off of the distribution: of its top, then, right of a line, of its bottom."""
+    """Scores by cut-off of the distribution: of its top, then, right of a line, of its bottom.
+
+    `table` has a row per figure, with a `cutoff` such as "top 0.5"; `title` is that of the axis of
+    cut-offs, and `options` are those of `line_plot`.
+    """
     table = table.assign(**{"cut-off": table["cutoff"]})
-    cuts = distinct(table, "cut-off")
-    label = "replace(datum.label, regexp('.* 0?'), '')"
+    cutoffs = distinct(table, "cut-off")
+    label = "replace(datum.label, regexp('.* 0?'), '')"  # ".5" for "top 0.5"
     axis = {"labelAngle": 0, "labelOverlap": True, "labelExpr": label}
-    x = field("cut-off", "ordered", sort=cuts, title=title, axis=axis)
-    bottom = next((cut for cut in cuts if cut.startswith("bottom")), cuts[-1])
-    at_bottom = {"x": {"datum": bottom, "bandPosition": 0}}
+    x = field("cut-off", "ordered", sort=cutoffs, title=title, axis=axis)
+    first_bottom = next((cutoff for cutoff in cutoffs if cutoff.startswith("bottom")), cutoffs[-1])
+    at_bottom = {"x": {"datum": first_bottom, "bandPosition": 0}}
     border = {"data": ONE_ROW, **mark("rule", at_bottom, color=MUTED)}
-    return line_plot(drawn(table), x, border, form="%", **options)
+    return line_plot(chart_columns(table), x, border, form="%", **options)
 
 
 PLOTS_OF: Mapping[str, Callable[[TaskRuns, Chart], Iterator[Plot]]] = {

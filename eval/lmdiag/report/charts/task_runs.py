@@ -25,15 +25,16 @@ class TaskRuns:
         task: its name.
         runs: the runs.
         figures: of the same runs, in the same order.
-        items: the unperturbed items of each run.
-        looks: name of each of several models -> number of its colour and mark in all charts.
+        items: the unperturbed items of each run, in the same order.
+        styles: label of each of several models -> number of its colour and shape in all charts; {}
+            for one model.
     """
 
     task: str
     runs: Sequence[Run]
     figures: ReportFigures
     items: Sequence[RunItems]
-    looks: Mapping[str, int] = field(default_factory=dict)
+    styles: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def diagnostic(self) -> Diagnostic:
@@ -52,21 +53,29 @@ class TaskRuns:
         levels: tuple[str, ...] = (),
         settings: Sequence[str] = ("none",),
     ) -> pd.DataFrame:
-        """Returns figures that are defined, by default all unperturbed ones; () for all settings.
+        """Returns the defined figures of the task, a row per figure and run.
 
-        Columns are those of `ReportFigures.select`, `label` (measure, or level of a break-down) and
-        `series` (model, or measure).
+        Args:
+            measures: names, in which `*` stands for any part.
+            by: break-down, e.g. "verb"; "" for figures over all items.
+            levels: of the break-down; () for all.
+            settings: names of perturbations, "none" for unperturbed rows; () for all.
+
+        Returns:
+            the columns of `ReportFigures.select`, `label` (of the measure, or of the level of a
+            break-down) and `series` (the model where there are several, else the measure).
         """
         selection = FigureSelection((*measures,), by, levels)
-        known = self.figures.table
-        settings = settings or known.loc[known["task"] == self.task, "setting"].unique()
+        if not settings:
+            all_figures = self.figures.table
+            settings = all_figures.loc[all_figures["task"] == self.task, "setting"].unique()
         table = self.figures.select(self.task, selection, *settings).dropna(subset="value")
         labels = table["level_label" if by else "measure_label"].map(visible)
         names = table["model" if len(self.figures.sources) > 1 else "measure_label"]
         return table.assign(label=labels, series=names)
 
-    def of_run(self, i: int, plot: Plot) -> Plot:
-        """Returns the chart of run i, which names its model where there are several."""
+    def plot_of_run(self, i: int, plot: Plot) -> Plot:
+        """Returns a chart of run i; of several runs, its name, caption and heading say which."""
         if len(self.runs) == 1:
             return plot
         label = self.figures.sources[i].label
@@ -74,9 +83,13 @@ class TaskRuns:
         return plot._replace(name=f"{plot.name}-{i + 1}", caption=caption, heading=label)
 
     def colors(self, i: int) -> list[str]:
-        """Returns the colours of a chart of run i: of several runs, only that of its model."""
+        """Returns the colours of the series in a chart of run i alone, two at least.
+
+        If there are several runs, all are that of the model, which is grey for word frequencies.
+        """
         label = self.figures.sources[i].label
-        number = self.looks.get(label)
+        number = self.styles.get(label)
         if number is None:
             return COLORS
-        return [MUTED if label.startswith(NO_CONTEXT) else COLORS[number % len(COLORS)]] * 2
+        color = MUTED if label.startswith(NO_CONTEXT) else COLORS[number % len(COLORS)]
+        return [color, color]

@@ -8,25 +8,45 @@ from __future__ import annotations
 from typing import Any, Literal
 
 Spec = dict[str, Any]
+"""A specification or a part of one: a channel, a layer, a scale, an axis."""
 
 _TYPES = {"numbers": "quantitative", "names": "nominal", "ordered": "ordinal"}
 
 
 def field(column: str, of: Literal["numbers", "names", "ordered"], **options: Any) -> Spec:
-    """Returns what a channel shows: the values of a column, as numbers, names or ordered values."""
+    """Returns a channel (x, color, ...) that shows a column, e.g. `{"field": "n", "type": ...}`.
+
+    Args:
+        column: its name in the data of the chart.
+        of: what its values are.
+        options: further keys of the channel, e.g. `title`, `scale`, `axis`.
+    """
     return {"field": column, "type": _TYPES[of], **options}
 
 
 def mark(kind: str, encoding: Spec, **options: Any) -> Spec:
-    """Returns a layer with a mark for each row, e.g. "point", "rule", "line", "text"."""
+    """Returns a layer with a mark for each row of the data.
+
+    Args:
+        kind: e.g. "point", "rule", "line", "text".
+        encoding: name of a channel (x, y, color, ...) -> the channel.
+        options: of all marks, e.g. `strokeWidth`.
+    """
     return {"mark": {"type": kind, **options}, "encoding": encoding}
 
 
 def where(layer: Spec, condition: str | Spec) -> Spec:
-    """Returns a layer with those rows alone for which a condition holds."""
+    """Returns a layer of only the rows for which a condition holds, e.g. "datum.value > 0".
+
+    It is tested before the other transforms of the layer.
+    """
     return layer | {"transform": [{"filter": condition}, *layer.get("transform", ())]}
 
 
 def choice(test: str, yes: Any, no: Any) -> Spec:
-    """Returns the values of a channel without a column: `yes` where a test holds, else `no`."""
+    """Returns a channel that is `yes` for rows in which a test holds, and `no` for all others.
+
+    >>> choice("datum.solid", "black", "transparent")
+    {'condition': {'test': 'datum.solid', 'value': 'black'}, 'value': 'transparent'}
+    """
     return {"condition": {"test": test, "value": yes}, "value": no}
