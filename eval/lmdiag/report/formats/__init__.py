@@ -33,8 +33,8 @@ class Format(NamedTuple):
     Attributes:
         suffix: ending of its files.
         has: what of a result it shows, which says how much of a run is read for it.
-        render: returns the content of a file.
-        printed: returns what is printed, where that is not the content of a file.
+        render: returns the content of a file of a result; charts have this width in centimetres.
+        printed: returns what is printed; None where it is the content of a file.
     """
 
     suffix: str
@@ -44,7 +44,13 @@ class Format(NamedTuple):
 
 
 def _function(module: str, name: str = "render", **options: str) -> Callable[..., Any]:
-    """Returns a function of a module in this folder, which is imported when it is called."""
+    """Returns a function that imports a module of this folder, and calls a function of it.
+
+    Args:
+        module: name of the module.
+        name: of its function, which takes an output and a width.
+        options: further arguments of the function.
+    """
 
     def render(output: Output, width: float) -> Any:
         function = getattr(import_module(f"{__name__}.{module}"), name)
@@ -102,59 +108,74 @@ def format_of(file: Path) -> str:
 
 
 def printed(output: Output, name: str, width: float) -> str:
-    """Returns a result in a format that is text."""
+    """Returns what is printed of a result in a format that is text.
+
+    Args:
+        output: the result.
+        name: of the format, see `Printed`.
+        width: of charts in centimetres.
+    """
     format = FORMATS[name]
-    return str((format.printed or format.render)(output, width))
+    render = format.printed or format.render
+    return str(render(output, width))
 
 
 def write_files(output: Output, files: Sequence[Path], width: float) -> list[Path]:
     """Writes a result into files, and returns their paths; earlier files are replaced.
 
-    A folder gets every chart as svg, with its caption in a text file beside it.
+    All are rendered before the first is written. A folder gets every chart as svg, with its caption
+    in a text file beside it; a format that has a file per chart writes several.
+
+    Args:
+        output: the result.
+        files: names with the endings of formats, or folders.
+        width: of charts in centimetres.
     """
-    contents = [(file, _content(output, file, width)) for file in files]
-    written = []
-    for file, content in contents:
+    contents = [(file, _contents(output, file, width)) for file in files]
+    paths = []
+    for file, content_of_path in contents:
         file.parent.mkdir(parents=True, exist_ok=True)
-        clear_drafts(real_path(file).parent)
-        for path, part in content.items():
+        clear_drafts(real_path(file).parent)  # of a command that was interrupted
+        for path, content in content_of_path.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_user_file(path, part)
-            written.append(path)
-    return written
+            write_user_file(path, content)
+            paths.append(path)
+    return paths
 
 
-def _content(output: Output, file: Path, width: float) -> dict[Path, bytes]:
-    """The files that are written for a name."""
-    name = format_of(file)
-    if not name:
+def _contents(output: Output, file: Path, width: float) -> dict[Path, bytes]:
+    """Path -> content of the files that a name stands for: several for a folder, or for charts."""
+    format_name = format_of(file)
+    if not format_name:
         charts = import_module(f"{__name__}.images").folder(output, width)
-        return {file / part: content for part, content in charts.items()}
-    if name == "html":
-        output = _with_links_from(output, real_path(file).parent)
-    content = FORMATS[name].render(output, width)
+        return {file / name: content for name, content in charts.items()}
+    if format_name == "html":
+        output = _with_relative_links(output, real_path(file).parent)
+    content = FORMATS[format_name].render(output, width)
     if isinstance(content, str):
         return {file: content.encode()}
     if isinstance(content, bytes):
         return {file: content}
-    return {file.with_name(f"{file.stem}{end}"): part for end, part in content.items()}
+    return {file.with_name(f"{file.stem}{end}"): image for end, image in content.items()}
 
 
-def _with_links_from(output: Output, folder: Path) -> Output:
+def _with_relative_links(output: Output, folder: Path) -> Output:
     """The output with links of tables that are relative to the folder of the page."""
-    sections = [
-        section._replace(tables=[_with_links_of_table(table, folder) for table in section.tables])
-        for section in output.sections
-    ]
+    sections = []
+    for section in output.sections:
+        tables = [_table_with_relative_links(table, folder) for table in section.tables]
+        sections.append(section._replace(tables=tables))
     return replace(output, sections=sections)
 
 
-def _with_links_of_table(table: Grid, folder: Path) -> Grid:
-    """Returns the table with links of cells that are relative to the folder of the page."""
+def _table_with_relative_links(table: Grid, folder: Path) -> Grid:
+    """The table with links of cells that are relative to the folder of the page."""
 
-    def linked(cell: CellText) -> CellText:
+    def with_relative_link(cell: CellText) -> CellText:
+        if not cell.link:
+            return cell
         path = os.path.relpath(real_path(Path(cell.link)), folder)
-        return cell._replace(link=Path(path).as_posix()) if cell.link else cell
+        return cell._replace(link=Path(path).as_posix())
 
-    rows = [row._replace(cells=tuple(map(linked, row.cells))) for row in table.rows]
+    rows = [row._replace(cells=tuple(map(with_relative_link, row.cells))) for row in table.rows]
     return table._replace(rows=tuple(rows))

@@ -13,12 +13,12 @@ from lmdiag.report.grid import signs
 from lmdiag.report.output import Fact, Output, Section
 
 
-class Lead(NamedTuple):
-    """What the masthead says of models of which the same is known.
+class ModelsWithLines(NamedTuple):
+    """Models at the head of a page, and the lines that hold for all of them.
 
     Attributes:
         facts: of these models, for their names and colours.
-        lines: beside the names, then below them.
+        lines: the first stands beside the names, others below them.
     """
 
     facts: Sequence[Fact]
@@ -26,38 +26,47 @@ class Lead(NamedTuple):
 
 
 def render(output: Output, width: float) -> str:
-    """Returns the page."""
-    shown = [_with_signs_first(section) for section in output.sections if _has_content(section)]
-    has_charts = any(len(section.plots) for section in shown)  # draws no more than it must
+    """Returns the page of a result; its charts have the width of the page."""
+    sections = [_with_signs_first(section) for section in output.sections if _has_content(section)]
+    # `len` of these: plots and items are made when one is read
+    has_charts = any(len(section.plots) for section in sections)
+    has_items = any(len(section.lists) for section in sections)
     return environment().get_template("page.html.j2").render(
-        output=replace(output, sections=shown), leads=_leads(output.facts), most_beside=MOST_BESIDE,
-        has_items=any(len(section.lists) for section in shown),
+        output=replace(output, sections=sections),
+        leads=_group_by_lines(output.facts),
+        most_beside=MOST_BESIDE,
+        has_items=has_items,
         **frame("report", charts=has_charts),
     )  # fmt: skip
 
 
 def _has_content(section: Section) -> bool:
-    """Whether there is anything below its title."""
+    """Whether there is anything below the title of a section."""
     texts = section.grids or section.remarks or section.signatures or section.layout
     return bool(texts or len(section.plots) or len(section.lists))
 
 
 def _with_signs_first(section: Section) -> Section:
-    """The section with what its signs mean above its tables instead of below them."""
+    """The section with the meanings of its signs above its tables instead of below them.
+
+    They are among its remarks, which stand below. Sections with a layout of their own stay as they
+    are.
+    """
     meanings = [] if section.layout else signs(section.grids)
     remarks = [remark for remark in section.remarks if remark not in meanings]
     return section._replace(notes=[*section.notes, *meanings], remarks=remarks)
 
 
-def _leads(facts: Sequence[Fact]) -> list[Lead]:
+def _group_by_lines(facts: Sequence[Fact]) -> list[ModelsWithLines]:
     """Returns the facts about the models as the head of the page lists them.
 
     Models in succession with the same lines share an entry. If only the first line of two entries
     differs, the further lines are printed once, below the later one.
     """
-    leads = list[Lead]()
+    entries = list[ModelsWithLines]()
     for lines, facts_with_lines in groupby(facts, key=lambda fact: [*fact.lines]):
-        if leads and leads[-1].lines[1:] == lines[1:]:
-            leads[-1] = leads[-1]._replace(lines=leads[-1].lines[:1])
-        leads.append(Lead([*facts_with_lines], lines))
-    return leads
+        if entries and entries[-1].lines[1:] == lines[1:]:
+            first_line = entries[-1].lines[:1]
+            entries[-1] = entries[-1]._replace(lines=first_line)
+        entries.append(ModelsWithLines([*facts_with_lines], lines))
+    return entries

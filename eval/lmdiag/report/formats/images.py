@@ -8,9 +8,12 @@ from lmdiag.types import BadInput
 
 
 def render(output: Output, width: float, kind: str) -> dict[str, bytes]:
-    """Returns the chart; several by the endings of their names, which have the name of the chart.
+    """Returns end of a file name -> image: ".svg" for a single chart, "-NAME.svg" for several.
 
-    `kind` is svg, pdf or png (300 dots per inch), `width` in centimetres.
+    Args:
+        output: the result; it is refused (`BadInput`) without a chart.
+        width: in centimetres.
+        kind: "svg", "pdf" or "png" (300 dots per inch).
     """
     plots = output.plots
     if not plots:
@@ -21,7 +24,7 @@ def render(output: Output, width: float, kind: str) -> dict[str, bytes]:
 
 
 def folder(output: Output, width: float) -> dict[str, bytes]:
-    """Returns each chart as svg by its file name, with its caption as a text file beside it."""
+    """Returns file name -> content: each chart as svg, and its caption as a text file beside it."""
     files = {}
     for plot in output.plots:
         files[f"{plot.name}.svg"] = image_file(plot.spec, "svg", width)

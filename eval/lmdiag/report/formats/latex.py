@@ -32,8 +32,8 @@ from lmdiag.text import visible
 
 
 def render(output: Output, width: float) -> str:
-    """Returns the tables, which fit into `width` centimetres."""
-    text = template("latex", _escaped).render(
+    """Returns the tables of a result as LaTeX; they fit into `width` centimetres."""
+    text = template("latex", _escape).render(
         output=output, tables=_tables(output, width), warnings=_warnings(output)
     )
     return f"{text.rstrip()}\n"
@@ -51,15 +51,15 @@ _COMMANDS = str.maketrans({
 })  # fmt: skip
 
 
-def _escaped(text: str) -> str:
-    """Returns a text with the characters that LaTeX takes for commands replaced."""
+def _escape(text: str) -> str:
+    """Returns a text with LaTeX commands in place of the characters that are special to LaTeX."""
     return text.translate(_COMMANDS)
 
 
 # ---- LaTeX tables that fit a width ---------------------------------------------------------------
 
-_POINTS = 72.27 / 2.54
-"""Points in a centimetre."""
+_POINTS_PER_CM = 72.27 / 2.54
+"""Points of TeX, of which an inch has 72.27, in a centimetre."""
 
 _COLUMN = 9.0
 """Width in centimetres up to which a table stands in a column of a page."""
@@ -80,7 +80,8 @@ _IN_NOTES = re.compile(r"\b(d_z|(?<!')p(?= (?:adj\.|exact|is|of)))\b")
 
 _GAP = 6.0
 _LABEL = 64.0
-"""Points between columns, and points that labels have at least where they are wrapped."""
+_INDENT = 10
+"""Points between columns, that labels have at least where they wrap, and of a step of a label."""
 
 _ROUNDING = 1e-6
 _SMALLEST = 0.85
@@ -98,61 +99,66 @@ _USUAL_HEADING = 4
 
 
 def _warnings(output: Output) -> list[str]:
-    """The warnings of the data, which are for the author of a paper and not for its readers."""
+    """The warnings of the data, each once: they are for the author of a paper, not its readers."""
     remarks = [line for section in output.sections for line in section.remarks]
     return [line for line in dict.fromkeys(remarks) if line.startswith(WARNING)]
 
 
 def _tables(output: Output, width: float) -> Iterator[dict[str, Any]]:
-    """The tables of a result for the template, each with its note."""
-    names = dict[str, int]()
+    """Yields what the template prints of each table, or of each part of a table that is divided.
+
+    The tables are made for `width` centimetres; see `_layout`.
+    """
+    n_tables = dict[str, int]()
     for section in output.sections:
         for grid in section.grids:
-            shapes, room = _layout(grouped(grid), width)
-            parts = [part for shape in shapes for part in _divided(shape)]
+            column_parts, room = _layout(grouped(grid), width)
+            parts = [part for columns in column_parts for part in _parts_of_rows(columns)]
             title = section.title if section.task else ""
             caption = ". ".join(filter(None, (title, grid.caption)))
-            name = _label(section.task, grid.title, names)
+            label = _table_label(section.task, grid.title, n_tables)
             note = [_with_symbols(line, _IN_NOTES) for line in output.note(section, grid)]
             for i, part in enumerate(parts, start=1):
-                n = len(part.headings)
-                lines = [_heading_lines(part, column) for column in range(n)]
+                headings = []
+                for column in range(len(part.headings)):
+                    lines = _heading_lines(part, column)
+                    headings.append([_with_symbols(line, _IN_HEADINGS) for line in lines])
                 yield {
                     "grid": part,
                     "environment": "table" if room <= _COLUMN else "table*",
                     "row_labels": [_row_label(row.labels[0]) for row in part.rows],
                     "label_points": part.room and part.room - _GAP,
-                    "headings": [
-                        [_with_symbols(line, _IN_HEADINGS) for line in of_column]
-                        for of_column in lines
-                    ],
+                    "headings": headings,
                     "caption": f"{caption} ({i} of {len(parts)})" if len(parts) > 1 else caption,
-                    "label": f"{name}-{i}" if len(parts) > 1 else name,
+                    "label": f"{label}-{i}" if len(parts) > 1 else label,
                     "note": note,
                 }
 
 
-def _label(task: str, title: str, names: dict[str, int]) -> str:
-    """The label of a table, which says what it is; `names` counts those that there are."""
+def _table_label(task: str, title: str, n_tables: dict[str, int]) -> str:
+    """The label by which a text refers to a table, of words of its task and title.
+
+    `n_tables` counts the tables that would have the same label; later ones are numbered from 2.
+    """
     words = name_part(f"{task} {title}").split("-")
     while len("-".join(words)) > _LONGEST_NAME or (words and words[-1] in _FUNCTION_WORDS):
         words.pop()
-    name = "-".join(words) or "table"
-    names[name] = names.get(name, 0) + 1
-    return name if names[name] == 1 else f"{name}-{names[name]}"
+    label = "-".join(words) or "table"
+    n_tables[label] = n_tables.get(label, 0) + 1
+    return label if n_tables[label] == 1 else f"{label}-{n_tables[label]}"
 
 
 def _row_label(text: str) -> Markup:
     """A label of a row, escaped, whose lines end before brackets and not in them."""
     parts = NAME_PARTS.split(tied(visible(text)))
-    return Markup(r"\allowbreak{}".join(map(_escaped, parts)))
+    return Markup(r"\allowbreak{}".join(map(_escape, parts)))
 
 
 def _with_symbols(text: str, pattern: re.Pattern[str]) -> Markup:
-    """A text with the symbols of statistics in italics, escaped."""
+    """A text, escaped, with the symbols of statistics that a pattern matches in italics."""
     parts = pattern.split(visible(text))  # every other one is a symbol
     return Markup("").join(
-        Markup(f"${part}$" if i % 2 else _escaped(part)) for i, part in enumerate(parts)
+        Markup(f"${part}$" if i % 2 else _escape(part)) for i, part in enumerate(parts)
     )
 
 
@@ -164,90 +170,116 @@ def _layout(grid: Grid, width: float) -> tuple[Sequence[Grid], float]:
     """
     widths = [width, max(width, _PAGE)] if width <= _COLUMN else [width]
     for room in widths:
-        points = room * _POINTS
+        points = room * _POINTS_PER_CM
         parts = _parts_that_fit(grid, points)
-        if len(parts) == 1 and _SMALLEST * _points_needed(parts[0]) <= points + _ROUNDING:
+        if len(parts) == 1 and _SMALLEST * _table_width(parts[0]) <= points + _ROUNDING:
             return parts, room
     if len(grid.headings) <= _MOST_COLUMNS:
-        return [grid._replace(is_beside=False, room=_least_label(grid, points))], room
+        return [grid._replace(is_beside=False, room=_least_label_width(grid, points))], room
     return parts, room
 
 
 def _parts_that_fit(grid: Grid, points: float) -> Sequence[Grid]:
-    """The table, scaled if need be; or parts of its columns that each fit."""
-    least = _least_label(grid, points)
+    """The table if it fits a width in points, scaled if need be; or parts of its columns that do.
+
+    The parts are not scaled.
+    """
+    least = _least_label_width(grid, points)
     for size in (1.0, _SMALLEST):
-        parts = fitted(grid, points / size, _points_needed, least)
-        if len(parts) == 1 and _points_needed(parts[0]) <= points / size + _ROUNDING:
+        parts = fitted(grid, points / size, _table_width, least)
+        if len(parts) == 1 and _table_width(parts[0]) <= points / size + _ROUNDING:
             return parts
-    return fitted(grid, points, _points_needed, least)
+    return fitted(grid, points, _table_width, least)
 
 
-def _least_label(grid: Grid, points: float) -> float:
-    """The points that labels have at least where they are wrapped."""
+def _least_label_width(grid: Grid, points: float) -> float:
+    """The points that labels have at least where they wrap, of a table of this width in points.
+
+    The longest part that cannot be divided has room, but labels take no more than half of the
+    table.
+    """
     longest = max((_longest_piece(row) for row in grid.rows), default=0.0)
     return min(max(_LABEL, longest), points / 2)
 
 
 def _longest_piece(row: GridRow) -> float:
-    """Returns the width, in points, of the longest piece of a row's label that cannot be broken."""
+    """The width in points of the longest piece of a row's label that cannot be divided."""
     pieces = _BREAKS.split(tied(visible(row.labels[0])))
-    longest = max((_points(piece) for piece in pieces), default=0.0)
-    return longest + 10 * row.depth + _GAP
+    longest = max((_text_width(piece) for piece in pieces), default=0.0)
+    return longest + _INDENT * row.depth + _GAP
 
 
-def _points(text: str, size: float = 8.0) -> float:
-    """The width of a text in points, from the widths of Computer Modern's letters, rounded up."""
-    narrow = sum(letter in " .,:;()[]|/'ijlt-" for letter in text)
-    wide = sum(letter.isupper() or letter in "mw%@±−<>≈↑↓≤" for letter in text)
-    return size * (0.57 * len(text) - 0.2 * narrow + 0.25 * wide)
+def _text_width(text: str, size: float = 8.0) -> float:
+    """The width of a text in points, in a font of this size.
+
+    The factors are those of letters of Computer Modern, rounded up: .57 of the size for most, .37
+    for narrow ones, .82 for wide ones.
+    """
+    n_narrow = sum(letter in " .,:;()[]|/'ijlt-" for letter in text)
+    n_wide = sum(letter.isupper() or letter in "mw%@±−<>≈↑↓≤" for letter in text)
+    return size * (0.57 * len(text) - 0.2 * n_narrow + 0.25 * n_wide)
 
 
 def _heading_lines(grid: Grid, i: int) -> list[str]:
-    """The lines of the heading of a column, which are short where labels wrap, too."""
+    """The lines of the heading of column i: its words wrapped, then its facts, e.g. "n = 34".
+
+    They are at least as wide as the figures; headings of a table whose labels wrap are narrower.
+    """
     widest = max(len(row.cells[i].value) for row in grid.rows)
     least = HEADING if grid.room is None else _SHORT_HEADING
     heading = grid.headings[i]
     return [*wrapped(heading.label, max(widest, least), break_words=False), *heading.facts]
 
 
-def _width(grid: Grid, i: int) -> float:
-    """The points that a column needs."""
-    texts = [_points(line) for line in _heading_lines(grid, i)]
+def _column_width(grid: Grid, i: int) -> float:
+    """The width of column i in points, with the gap to the next one."""
+    widths = [_text_width(line) for line in _heading_lines(grid, i)]
     for row in grid.rows:
         cell = row.cells[i]
-        parts = (_points(cell.value), _points(cell.interval, 7.0))
-        texts.append(sum(parts) + 3 if grid.is_beside and cell.interval else max(parts))
-    return max(texts) + _GAP
+        value_width = _text_width(cell.value)
+        interval_width = _text_width(cell.interval, 7.0)  # in smaller letters
+        if grid.is_beside and cell.interval:
+            widths.append(value_width + interval_width + 3)  # and a blank
+        else:
+            widths.append(max(value_width, interval_width))
+    return max(widths) + _GAP
 
 
-def _points_needed(grid: Grid) -> float:
-    """The points that a table needs."""
-    widths = [_points(grid.label_headings[0]), *map(_label_width, grid.rows)]
-    labels = max(widths) if grid.room is None else grid.room
-    return labels + sum(_width(grid, i) for i in range(len(grid.headings)))
+def _table_width(grid: Grid) -> float:
+    """The width of a table in points."""
+    label_widths = [_text_width(grid.label_headings[0]), *map(_label_width, grid.rows)]
+    labels = max(label_widths) if grid.room is None else grid.room
+    return labels + sum(_column_width(grid, i) for i in range(len(grid.headings)))
 
 
 def _label_width(row: GridRow) -> float:
-    """The points that a label needs on one line."""
-    return _points(row.labels[0]) + 10 * row.depth
+    """The width of a row's label on one line, in points."""
+    return _text_width(row.labels[0]) + _INDENT * row.depth
 
 
-def _divided(grid: Grid) -> Iterator[Grid]:
-    """Parts of a long table, which end before a heading where there is one."""
+def _parts_of_rows(grid: Grid) -> Iterator[Grid]:
+    """Yields parts of a table that are each short enough for a page.
+
+    A part ends before a row that is not indented, if there is one in its second half: with the rows
+    below it, such a row begins a group.
+    """
     rows = grid.rows
-    headings = [len(_heading_lines(grid, i)) for i in range(len(grid.headings))]
-    most_lines = _MOST_LINES - max(0, max(headings, default=0) - _USUAL_HEADING)
+    n_heading_lines = [len(_heading_lines(grid, i)) for i in range(len(grid.headings))]
+    most_lines = _MOST_LINES - max(0, max(n_heading_lines, default=0) - _USUAL_HEADING)
     while rows:
-        heights = [*accumulate(_height(grid, row) for row in rows)]
-        end = max(1, sum(height <= most_lines for height in heights))
-        starts = [i for i in range(end // 2, end + 1) if i < len(rows) and not rows[i].depth]
-        end = starts[-1] if end < len(rows) and starts else end
+        last_lines = [*accumulate(_n_lines(grid, row) for row in rows)]
+        end = max(1, sum(line <= most_lines for line in last_lines))
+        if end < len(rows):
+            group_starts = [i for i in range(end // 2, end + 1) if not rows[i].depth]
+            end = group_starts[-1] if group_starts else end
         yield grid._replace(rows=rows[:end])
         rows = rows[end:]
 
 
-def _height(grid: Grid, row: GridRow) -> int:
-    """The lines of a row."""
-    n = 1 if grid.room is None else math.ceil(1.2 * _label_width(row) / grid.room)
-    return max(n, 2 if any(cell.interval for cell in row.cells) and not grid.is_beside else 1)
+def _n_lines(grid: Grid, row: GridRow) -> int:
+    """The number of lines of a row, whose label may wrap and whose intervals may stand below."""
+    n_label_lines = 1
+    if grid.room is not None:  # a wrapped line is not full, so that a label needs a fifth more
+        n_label_lines = math.ceil(1.2 * _label_width(row) / grid.room)
+    has_interval_below = not grid.is_beside and any(cell.interval for cell in row.cells)
+    return max(n_label_lines, 2 if has_interval_below else 1)

@@ -14,10 +14,11 @@ _MARKUP = re.compile(
 
 
 def render(output: Output, width: float) -> str:
-    """Returns all sections."""
-    text = template("markdown", _escaped).render(output=output)
+    """Returns all sections of a result as Markdown; `width`, that of charts, is not used."""
+    text = template("markdown", _escape).render(output=output)
     return f"{text.rstrip()}\n"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
+    """Returns a text with a backslash before everything that Markdown takes for markup."""
     return _MARKUP.sub(r"\\\g<0>", text)

@@ -31,25 +31,30 @@ from lmdiag.text import visible
 
 _NAME_PARTS = re.compile(r"(?<=[/:_])(?=\w)|(?<=\w)(?=\[)")
 """Matches where a line may end in a name of a model or an effect."""
-_SHORT = 18
-"""Characters in brackets that are on one line also where a page is narrow."""
 
 _BRACKETS = re.compile(r"(\[[^\[\]]{1,38}\])")
-_TIED = re.compile(r"(?<=[=<]) | (?=[=<] )|\xa0")
+"""Matches brackets in which a line may end only where a page is narrow."""
+
+_SHORT = 18
+"""Characters of brackets in which no line ends, however narrow a page is."""
+
+_UNBROKEN_BLANK = re.compile(r"(?<=[=<]) | (?=[=<] )|\xa0")
 """Matches blanks where no line may end: in `p < .05`, and those within short brackets."""
 
 
 class _CompiledTemplates(FileSystemBytecodeCache):
     """Templates that Python has compiled, as it keeps its modules, in the user's cache.
 
-    A folder that cannot be read or written to is left alone: they are compiled again next time.
+    Without access to the folder, templates are compiled again each time.
     """
 
     def load_bytecode(self, bucket: Bucket) -> None:
+        """Fills a bucket with the compiled template that the cache has of it, if any."""
         with suppress(OSError):
             super().load_bytecode(bucket)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
+        """Writes the compiled template of a bucket into the cache."""
         with suppress(OSError):
             Path(self.directory).mkdir(parents=True, exist_ok=True)
             super().dump_bytecode(bucket)
@@ -57,59 +62,77 @@ class _CompiledTemplates(FileSystemBytecodeCache):
 
 @cache
 def environment() -> Environment:
-    """Returns the environment of the templates in `cards/`."""
+    """Returns the jinja2 environment of the HTML templates in `cards/`.
 
-    def shown(value: object) -> object:
-        return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    Texts are escaped, and their invisible characters are spelled out.
+    """
 
-    # the options below are in the compiled templates
-    compiled = user_cache() / f"templates-{__version__}-jinja2-{version('jinja2')}"
+    def with_visible_characters(value: object) -> object:
+        if isinstance(value, str) and not isinstance(value, Markup):
+            return visible(value)
+        return value
+
+    # compiled templates depend on the options below, and so on the version
+    cache_folder = user_cache() / f"templates-{__version__}-jinja2-{version('jinja2')}"
     env = Environment(
-        bytecode_cache=_CompiledTemplates(str(compiled)),
+        bytecode_cache=_CompiledTemplates(str(cache_folder)),
         loader=FileSystemLoader(resource_path("cards")), extensions=["jinja2.ext.do"],
-        autoescape=True, finalize=shown, undefined=StrictUndefined,
+        autoescape=True, finalize=with_visible_characters, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     env.globals |= {"numbers": numbers, "labels": labels, "chance_legend": CHANCE_LEGEND}
     env.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     env.filters["unbroken"] = _unbroken
-    env.filters["breakable"] = lambda name: Markup("<wbr>").join(
-        map(_part_of_name, _NAME_PARTS.split(name))
-    )
+    env.filters["breakable"] = _breakable
     return env
 
 
-def _part_of_name(text: str) -> Markup:
-    """A part of a name, in whose brackets no line ends: browsers end lines after their hyphens.
+def _breakable(name: str) -> Markup:
+    """A name of a model or an effect, whose lines may end between its parts (`<wbr>`)."""
+    return Markup("<wbr>").join(_part_of_name(part) for part in _NAME_PARTS.split(name))
 
-    Long brackets are divided where a page is narrow.
+
+def _part_of_name(text: str) -> Markup:
+    """A part of a name, in whose brackets no line ends, not even after a hyphen.
+
+    The style of long brackets (`tied long`) lets lines end in them where a page is narrow.
     """
     parts = _BRACKETS.split(text)  # every other one is in brackets
-    shown = [_unbroken(part) for part in parts]
+    html_parts = [_unbroken(part) for part in parts]
     for i in range(1, len(parts), 2):
-        look = "tied" if len(parts[i]) <= _SHORT else "tied long"
-        shown[i] = Markup('<span class="{}">{}</span>').format(look, visible(parts[i]))
-    return Markup("").join(shown)
+        style = "tied" if len(parts[i]) <= _SHORT else "tied long"
+        html_parts[i] = Markup('<span class="{}">{}</span>').format(style, visible(parts[i]))
+    return Markup("").join(html_parts)
 
 
 def _unbroken(text: str) -> Markup:
-    """The text with blanks where no line ends within a test or an interval."""
-    return Markup("&nbsp;").join(map(escape, _TIED.split(tied(visible(text)))))
+    """A text, escaped, with no-break spaces within tests (`p < .05`) and short brackets."""
+    parts = _UNBROKEN_BLANK.split(tied(visible(text)))
+    return Markup("&nbsp;").join(map(escape, parts))
 
 
 def frame(name: str, *, charts: bool = False) -> dict[str, str]:
-    """Returns the style, the scripts and the policy of a page, with a library if it has charts.
+    """Returns what the template of a page puts around its content.
 
-    `name` is that of the style sheet and the script in `cards/`, without their endings.
+    Args:
+        name: of the style sheet and the script of the page in `cards/`, without their endings.
+        charts: whether the page draws charts and needs their library.
+
+    Returns:
+        `style` and `script`, the `policy` that allows nothing else, and the `theme` of charts and
+        their `library` (gzipped, in base64), "" without charts.
     """
-    files = (f"{name}.js", "base.css", f"{name}.css")
-    script, *styles = (resource_path("cards", file).read_text("utf-8") for file in files)
-    style = "".join(styles)
+    script = resource_path("cards", f"{name}.js").read_text("utf-8")
+    style = resource_path("cards", "base.css").read_text("utf-8")
+    style += resource_path("cards", f"{name}.css").read_text("utf-8")
     library = output.library() if charts else b""
-    scripts = [script.encode(), *([gzip.decompress(library)] if charts else [])]
+    scripts = [script.encode()]
+    if charts:
+        scripts.append(gzip.decompress(library))
+    script_digests = " ".join(f"'{digest(content)}'" for content in scripts)
     policy = (
         f"default-src 'none'; style-src '{digest(style.encode())}'; "
-        f"script-src {' '.join(repr(digest(content)) for content in scripts)}; "
+        f"script-src {script_digests}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     return {
@@ -120,5 +143,6 @@ def frame(name: str, *, charts: bool = False) -> dict[str, str]:
 
 
 def digest(content: bytes) -> str:
-    """Returns the SHA-256 of an inline style or script as a policy names it."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}"
+    """Returns the SHA-256 of an inline style or script as a policy names it: "sha256-", base64."""
+    sha256 = hashlib.sha256(content).digest()
+    return f"sha256-{base64.b64encode(sha256).decode()}"

@@ -9,12 +9,12 @@ from lmdiag.tables.table_files import csv_text, table_content
 
 
 def render_table(output: Output, width: float, suffix: str) -> bytes:
-    """Returns the tidy table as the content of a file with this ending."""
+    """Returns the tidy table as the content of a file whose name ends in `suffix`, e.g. ".csv"."""
     return table_content(output.frame(), suffix)
 
 
 def render_csv(output: Output, width: float) -> str:
-    """Returns the tidy table as it is printed."""
+    """Returns the tidy table as csv text, which commands print."""
     return csv_text(output.frame())
 
 

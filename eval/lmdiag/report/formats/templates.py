@@ -16,18 +16,29 @@ _NUMBER = re.compile(r"[\d .,()\[\]−+±*≈↑↓●–<]*( [msp])?")
 """Matches cells of figures and tests, whose signs are not markup."""
 
 
-def template(name: str, escape: Callable[[str], str]) -> Template:
-    """Returns the template `cards/tables.NAME.j2`; it escapes texts and puts each on one line."""
+def _visible_on_one_line(text: str) -> str:
+    """A text with invisible characters spelled out, and blanks in place of the ends of lines."""
+    return visible(" ".join(text.split()))
 
-    def escaped(value: object) -> Markup:
+
+def template(name: str, escape: Callable[[str], str]) -> Template:
+    """Returns the template `cards/tables.NAME.j2`, which puts each text on one line and escapes it.
+
+    Args:
+        name: "latex" or "markdown".
+        escape: returns a text without what the format takes for markup.
+    """
+
+    def finalized(value: object) -> Markup:
         text = str(value)
         is_number = isinstance(value, CellText) and _NUMBER.fullmatch(text)
-        is_plain = isinstance(value, Markup) or (name == "markdown" and is_number)
-        return Markup(text if is_plain else escape(visible(" ".join(text.split()))))
+        if isinstance(value, Markup) or (name == "markdown" and is_number):
+            return Markup(text)
+        return Markup(escape(_visible_on_one_line(text)))
 
     env = Environment(
-        "<%", "%>", "<<", ">>", "<%#", "#%>",
-        trim_blocks=True, lstrip_blocks=True, autoescape=True, finalize=escaped,
+        "<%", "%>", "<<", ">>", "<%#", "#%>",  # of statements, values and comments
+        trim_blocks=True, lstrip_blocks=True, autoescape=True, finalize=finalized,
     )  # fmt: skip
-    env.filters["literal"] = lambda text: Markup(visible(" ".join(text.split())))
+    env.filters["literal"] = lambda text: Markup(_visible_on_one_line(text))
     return env.from_string(resource_path("cards", f"tables.{name}.j2").read_text("utf-8"))

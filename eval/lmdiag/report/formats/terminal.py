@@ -37,9 +37,9 @@ the output is not a terminal."""
 
 
 def output_console(file: IO[str] | None = None) -> Console:
-    """Returns a console for standard output; output that is redirected is as wide as it needs.
+    """Returns a console that prints to standard output, or to `file` if there is one.
 
-    With a file, what is for standard output goes there.
+    Its lines have the width of the terminal; if standard output is redirected, any width.
     """
     is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
     width = shutil.get_terminal_size().columns if is_limited else _UNLIMITED
@@ -47,27 +47,31 @@ def output_console(file: IO[str] | None = None) -> Console:
 
 
 def _with_smaller_tables(section: Section, console: Console) -> Section:
-    """The section without published columns and with shorter intervals where it does not fit."""
+    """The section with smaller tables in place of those that do not fit, see `_smaller_table`.
+
+    Its remarks then say what these tables lack.
+    """
     grids = []
-    lines = dict[str, None]()
+    remarks = dict[str, None]()  # in order, each once
     for grid in section.tables:
-        if not _is_whole(grid, console):
-            grid, smaller_lines = _smaller(grid, console)
-            lines |= dict.fromkeys(smaller_lines)
+        if not _fits_undivided(grid, console):
+            grid, lines = _smaller_table(grid, console)
+            remarks |= dict.fromkeys(lines)
         grids.append(grid)
-    return section._replace(tables=grids, remarks=[*section.remarks, *lines])
+    return section._replace(tables=grids, remarks=[*section.remarks, *remarks])
 
 
-def _is_whole(grid: Grid, console: Console) -> bool:
+def _fits_undivided(grid: Grid, console: Console) -> bool:
     """Whether a table fits undivided, with its intervals beside the figures."""
     parts = _parts_that_fit(grid, console)
     return len(parts) == 1 and parts[0].is_beside
 
 
-def _smaller(grid: Grid, console: Console) -> tuple[Grid, list[str]]:
-    """A table without published columns, and if need be with shorter intervals, and what it lacks.
+def _smaller_table(grid: Grid, console: Console) -> tuple[Grid, list[str]]:
+    """Returns a table without its columns of published figures, and lines that say what it lacks.
 
-    Chance levels then stand in a line below the table.
+    If it still does not fit and is in percent, its intervals are rounded to whole percent, and a
+    line takes the place of the column of chance levels.
     """
     lines = []
     names = [heading.label for heading in grid.headings]
@@ -75,7 +79,7 @@ def _smaller(grid: Grid, console: Console) -> tuple[Grid, list[str]]:
     if len(columns) < len(names):
         lines.append(f"{PUBLISHED} figures of other models: in a wider terminal, and on the page")
     smaller = grid.of_columns(columns)
-    if _is_whole(smaller, console) or not smaller.is_percent:
+    if _fits_undivided(smaller, console) or not smaller.is_percent:
         return smaller, lines
     smaller = grid.of_columns([i for i in columns if names[i] != "chance"])
     rows = []
@@ -83,19 +87,24 @@ def _smaller(grid: Grid, console: Console) -> tuple[Grid, list[str]]:
         cells = (cell._replace(interval=numbers.whole_bounds(cell.figure)) for cell in row.cells)
         rows.append(row._replace(cells=tuple(cells)))
     lines.append("beside each figure: its 95% interval, rounded to whole percent")
-    if levels := smaller.chance_levels:
-        lines.append(f"chance: {levels}")
+    if smaller.chance_levels:
+        lines.append(f"chance: {smaller.chance_levels}")
     return smaller._replace(rows=tuple(rows)), lines
 
 
 def render(output: Output, width: float) -> str:
-    """Returns all tables as a terminal shows them, without colours."""
-    print_output(output, output_console(file := io.StringIO()))
-    return "\n".join(line.rstrip() for line in file.getvalue().strip("\n").splitlines()) + "\n"
+    """Returns all tables as a terminal shows them, without colours; `width` is not used."""
+    file = io.StringIO()
+    print_output(output, output_console(file))
+    lines = file.getvalue().strip("\n").splitlines()
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def recorded(output: Output) -> Console:
-    """Returns a console with what is shown in Python: lines of at most 100 characters."""
+    """Returns a console that has recorded a result, to be exported as text or HTML.
+
+    Python shows results in this way, in lines of at most 100 characters.
+    """
     file = io.StringIO()  # in a notebook, rich would also display what is only recorded here
     console = Console(file=file, record=True, width=100, highlight=False, force_jupyter=False)
     print_output(output, console)
@@ -105,9 +114,13 @@ def recorded(output: Output) -> Console:
 def print_output(
     output: Output, console: Console | None = None, *, is_undivided: bool = False
 ) -> None:
-    """Prints warnings, facts, findings and all tables; standard output by default.
+    """Prints the warnings, facts, findings and tables of a result.
 
-    Tables that must stay undivided lose published columns, then digits of intervals.
+    Args:
+        output: the result.
+        console: None for standard output.
+        is_undivided: whether a table that is too wide becomes smaller (see `_smaller_table`) before
+            it is divided into parts.
     """
     console = console or output_console()
     _print_lines(output.warnings, console, "bold")
@@ -120,11 +133,13 @@ def print_output(
     _print_lines(output.findings, console, "bold", wrap=True)
     for section in output.sections:
         if section.grids or section.remarks or section.signatures:
-            shown = section._replace(tables=section.grids, further=())
-            print_section(_with_smaller_tables(shown, console) if is_undivided else shown, console)
+            section = section._replace(tables=section.grids, further=())
+            if is_undivided:
+                section = _with_smaller_tables(section, console)
+            print_section(section, console)
 
 
-# ---- what all of them print ----------------------------------------------------------------------
+# ---- the parts of what is printed ----------------------------------------------------------------
 
 
 def _print_lines(
@@ -133,22 +148,29 @@ def _print_lines(
     """Prints lines of text.
 
     Args:
-        wrap: whether rich wraps them at blanks; a terminal wraps others itself, anywhere.
+        lines: texts in which invisible characters are spelled out.
+        console: prints them.
+        style: name of a style of rich.
+        wrap: whether long lines end at blanks; others end where the terminal does, so that what is
+            copied from it has no new line ends.
     """
-    for line in lines:  # a terminal wraps them itself, a recorded page of a notebook does not
+    for line in lines:
         text = Text(visible(line), style=style)
+        # a recorded page of a notebook has no terminal that would wrap lines
         console.print(text, soft_wrap=not (wrap or console.record))
 
 
 def print_section(section: Section, console: Console) -> None:
-    """Prints tables, each in as many parts as its width needs, and lines below them.
+    """Prints the tables of a section, each in as many parts as its width needs, and its remarks.
 
-    What a sign means stands below the first table that has it, if others follow.
+    A remark that says what a sign means, e.g. "* the published figure lies outside our 95%
+    interval", stands directly below the first table that has the sign.
     """
-    is_repeated = len(section.tables) == 1 and section.tables[0].title == section.title
-    if section.title and not is_repeated:
+    table_has_title = len(section.tables) == 1 and section.tables[0].title == section.title
+    if section.title and not table_has_title:
         console.print()
         _print_lines([section.title], console, "bold", wrap=True)
+    # sign -> its meaning, as long as it has not been printed; the line begins with the sign
     meanings = {line[0]: line for line in signs(section.tables) if line in section.remarks}
     lines = [line for line in section.remarks if line not in meanings.values()]
     for grid in section.tables:
@@ -170,26 +192,27 @@ def print_section(section: Section, console: Console) -> None:
             lines.append(
                 f"{title}the first {_MOST_ROWS} of {len(grid.rows):,} rows; {_CSV} has all"
             )
-    if lines := [*lines, *filter(None, section.signatures)]:
+    lines += filter(None, section.signatures)
+    if lines:
         console.print()
         _print_lines(lines, console)
 
 
 def _parts_that_fit(grid: Grid, console: Console) -> list[Grid]:
-    """The table if it fits, or parts of its columns that each fit."""
+    """The table if it fits into the width of the console, or parts of its columns that each fit."""
     unlimited = console.options.update(max_width=_UNLIMITED)
 
-    def needed(part: Grid) -> float:
+    def width_needed(part: Grid) -> float:
         return console.measure(_rich_table(part), options=unlimited).maximum
 
-    return fitted(grid, console.width, needed, _NARROW, wraps_first=True)
+    return fitted(grid, console.width, width_needed, _NARROW, wraps_first=True)
 
 
 def _rich_table(grid: Grid) -> Table:
     """Returns a grid as a table of rich.
 
-    Columns of figures never wrap: their headings do, to the width of the widest cell, though
-    not within the name of a measure. Labels wrap where the page is narrow (`room`).
+    Cells of figures never wrap. Headings wrap to the width of the widest cell, but not within the
+    name of a measure; labels of rows wrap if the grid limits their width (`grid.room`).
     """
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim",
@@ -199,30 +222,33 @@ def _rich_table(grid: Grid) -> Table:
     table.add_column(Text(grid.label_headings[0]), overflow="fold", min_width=least)
     columns = []
     for i, heading in enumerate(grid.headings):
-        widest = max(
-            len(str(row.cells[i]) if grid.is_beside else row.cells[i].value) for row in grid.rows
-        )
+        cells = [row.cells[i] for row in grid.rows]
+        widest = max(len(str(cell) if grid.is_beside else cell.value) for cell in cells)
         measures = map(len, _MEASURE.findall(heading.label))
         width = max(widest, HEADING, *measures)
         lines = wrapped(heading.label, width, break_words=grid.room is not None)
         style = "" if heading.is_figure else "dim"
         title = Text("\n".join([*lines, *heading.facts]))
         table.add_column(title, justify="right", style=style, no_wrap=True)
-        columns.append(_column(grid, i))
-    for row, *cells in zip(grid.rows, *columns, strict=True):
+        columns.append(_column_texts(grid, i))
+    for row, *cell_texts in zip(grid.rows, *columns, strict=True):
         label = ": ".join(filter(None, row.labels))
         indent = "  " * row.depth
         lines = [label] if grid.room is None else wrapped(label, int(grid.room) - len(indent))
         text = "\n".join(indent + line for line in lines)
-        table.add_row(Text(text, style="dim" if row.is_published else ""), *cells)
+        table.add_row(Text(text, style="dim" if row.is_published else ""), *cell_texts)
     return table
 
 
-def _column(grid: Grid, i: int) -> list[Text]:
-    """The texts of a column, each interval beside or below its figure, signs below each other."""
+def _column_texts(grid: Grid, i: int) -> list[Text]:
+    """The cells of column i as texts, each with its interval beside or below the figure.
+
+    Blanks are added so that the digits of figures are below each other where only some figures
+    have a sign of their test against chance, and so are the ends of intervals.
+    """
     signs = tuple(CHANCE_SIGNS.values())
     computed = [row.cells[i] for row in grid.rows if not row.is_published]
-    space = max(len(cell.interval) for cell in computed)
+    interval_width = max(len(cell.interval) for cell in computed)
     has_signs = any(cell.value.endswith(signs) for cell in computed)
     texts = []
     for row in grid.rows:
@@ -234,7 +260,9 @@ def _column(grid: Grid, i: int) -> list[Text]:
             style = "bold"
         if has_signs and value and not value.endswith(signs) and not row.is_published:
             value += " "
-        if interval:
-            interval = interval.rjust(space + 1) if grid.is_beside else f"\n{interval}"
+        if interval and grid.is_beside:
+            interval = interval.rjust(interval_width + 1)
+        elif interval:
+            interval = f"\n{interval}"
         texts.append(Text(value, style=style).append(interval, style="not bold dim"))
     return texts

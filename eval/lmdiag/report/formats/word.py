@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.report.charts.output import image_file
-from lmdiag.report.grid import Grid, fitted, grouped, tied
+from lmdiag.report.grid import CellText, Grid, fitted, grouped, tied
 from lmdiag.report.output import Output, Section
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -52,7 +52,7 @@ _CHART = 12.0
 
 
 def render(output: Output, width: float) -> bytes:
-    """Returns the document."""
+    """Returns a result as the content of a .docx file; charts have a width of their own."""
     try:
         import docx
         from docx.shared import Cm
@@ -68,10 +68,11 @@ def render(output: Output, width: float) -> bytes:
     document.add_heading(visible(output.title), 0)
     for line in output.lines:
         document.add_paragraph(visible(line))
-    number = count(1)
-    for part in output.sections:
-        _add_section(document, output, part, number)
-    document.save(file := io.BytesIO())
+    table_numbers = count(1)
+    for section_of_result in output.sections:
+        _add_section(document, output, section_of_result, table_numbers)
+    file = io.BytesIO()
+    document.save(file)
     return file.getvalue()
 
 
@@ -90,13 +91,17 @@ def _set_styles(document: Document) -> None:
     caption: Any = document.styles["Caption"]
     caption.font.bold = False
     title: Any = document.styles["Title"]
-    title.element.pPr.remove(title.element.pPr.find(qn("w:pBdr")))  # a blue line
+    blue_line = title.element.pPr.find(qn("w:pBdr"))
+    title.element.pPr.remove(blue_line)
 
 
 def _add_section(
-    document: Document, output: Output, section: Section, number: Iterator[int]
+    document: Document, output: Output, section: Section, table_numbers: Iterator[int]
 ) -> None:
-    """Adds title, charts, tables with their notes, and remarks; `number` counts the tables."""
+    """Adds the title of a section, its charts, its tables with their notes, and its remarks.
+
+    `table_numbers` yields the next number of a table of the document.
+    """
     from docx.shared import Cm
 
     plots = [plot for plot in section.plots if not plot.is_repeated and not plot.is_further]
@@ -112,19 +117,23 @@ def _add_section(
         document.paragraphs[-1].paragraph_format.keep_with_next = True
         document.add_paragraph(visible(plot.caption), "Caption")
     for grid, note in zip(section.grids, notes, strict=True):
-        parts = _parts(grouped(grid))
-        title = f"Table {next(number)}"
+        parts = _parts_that_fit(grouped(grid))
+        number = f"Table {next(table_numbers)}"
         for i, part in enumerate(parts):
-            _add_title(document, f"{title} (continued)" if i else title, grid.caption)
-            below = note if i == len(parts) - 1 else []
-            _add_table(document, part, has_note=bool(below))
-            _add_note(document, below)
+            _add_title(document, f"{number} (continued)" if i else number, grid.caption)
+            part_note = note if i == len(parts) - 1 else []
+            _add_table(document, part, has_note=bool(part_note))
+            _add_note(document, part_note)
     for line in lines:
         document.add_paragraph(visible(line), "List Bullet")
 
 
-def _parts(grid: Grid) -> list[Grid]:
-    """The table, or, with many columns, parts that each fit between the margins."""
+def _parts_that_fit(grid: Grid) -> list[Grid]:
+    """The table if it fits between the margins, or parts of its columns that each fit.
+
+    A table of up to `_MOST_COLUMNS` columns is never divided: its labels wrap, and its intervals
+    stand below the figures.
+    """
     parts = fitted(grid, _CHARACTERS, _width_needed, _LEAST_LABEL)
     if len(parts) > 1 and len(grid.headings) <= _MOST_COLUMNS:
         return [grid._replace(is_beside=False, room=_LEAST_LABEL)]
@@ -135,17 +144,17 @@ def _add_title(document: Document, number: str, title: str) -> None:
     """Adds the number of a table, and its title in italics, on the page of the table."""
     from docx.shared import Pt
 
-    first = document.add_paragraph()
-    first.add_run(number).bold = True
-    second = document.add_paragraph()
-    second.add_run(visible(title)).italic = True
-    for paragraph in (first, second):
+    number_paragraph = document.add_paragraph()
+    number_paragraph.add_run(number).bold = True
+    title_paragraph = document.add_paragraph()
+    title_paragraph.add_run(visible(title)).italic = True
+    for paragraph in (number_paragraph, title_paragraph):
         paragraph.paragraph_format.keep_with_next = True
         paragraph.paragraph_format.space_after = Pt(3)
 
 
 def _add_note(document: Document, lines: list[str]) -> None:
-    """Adds the note below a table, or an empty line."""
+    """Adds the note below a table: a sentence per line; an empty paragraph if there are none."""
     from docx.shared import Pt
 
     paragraph = document.add_paragraph(style=_TABLE_TEXT)
@@ -157,7 +166,7 @@ def _add_note(document: Document, lines: list[str]) -> None:
 
 
 def _column_widths(grid: Grid) -> list[int]:
-    """The characters that each column needs, those of labels first."""
+    """The width of each column in characters, margins of cells included; labels come first."""
     widths = []
     for i, name in enumerate(grid.label_headings):
         lengths = [len(row.labels[i]) for row in grid.rows]
@@ -168,29 +177,30 @@ def _column_widths(grid: Grid) -> list[int]:
         widths[0] = min(widths[0], int(grid.room))
     for i, heading in enumerate(grid.headings):
         label = heading.label
-        parts = [label] if len(label) <= _SHORT else tied(label).split(" ")
-        words = [len(word) for word in (*parts, *heading.facts)]
-        cells = [len(line) for row in grid.rows for line in _lines(grid, row.cells[i])]
-        widths.append(max([*words, *cells, 1]))
+        # a long heading wraps at its blanks
+        words = [label] if len(label) <= _SHORT else tied(label).split(" ")
+        heading_lengths = [len(word) for word in (*words, *heading.facts)]
+        cell_lengths = [len(line) for row in grid.rows for line in _cell_lines(grid, row.cells[i])]
+        widths.append(max([*heading_lengths, *cell_lengths, 1]))
     return [width + _PADDING for width in widths]
 
 
 def _width_needed(grid: Grid) -> float:
-    """The characters that a line of a table needs."""
+    """The width of a table in characters."""
     return float(sum(_column_widths(grid)))
 
 
-def _lines(grid: Grid, cell: Any) -> list[str]:
-    """The lines of a cell."""
+def _cell_lines(grid: Grid, cell: CellText) -> list[str]:
+    """The lines of a cell: figure and interval beside each other, or the interval below."""
     if grid.is_beside or not cell.interval:
         return str(cell).splitlines()
     return [cell.value, cell.interval]
 
 
 def _add_table(document: Document, grid: Grid, *, has_note: bool) -> None:
-    """Adds a table that stands on one page with its note, if it is not longer than a page.
+    """Adds a table, which stands on one page with its note if it is not longer than a page.
 
-    The headings of a longer one stand on every page. No row is divided.
+    The headings of a longer one are repeated on every page. No row is divided between pages.
     """
     from docx.enum.table import WD_ALIGN_VERTICAL
     from docx.oxml import OxmlElement
@@ -199,31 +209,34 @@ def _add_table(document: Document, grid: Grid, *, has_note: bool) -> None:
     widths = _column_widths(grid)
     table = document.add_table(1 + len(grid.rows), len(widths))
     table.autofit = False
-    headings = [*grid.label_headings, *(_heading(x.label, x.facts) for x in grid.headings)]
-    style = document.styles[_TABLE_TEXT].style_id
-    of_table = {"style": style, "n_labels": len(grid.label_headings), "room": grid.room}
-    _fill(table.rows[0], headings, **of_table)
+    headings = ["\n".join((heading.label, *heading.facts)) for heading in grid.headings]
+    style_id = document.styles[_TABLE_TEXT].style_id
+    options = {"style_id": style_id, "n_labels": len(grid.label_headings), "room": grid.room}
+    _fill_row(table.rows[0], [*grid.label_headings, *headings], **options)
     for cell in table.rows[0].cells:
         cell.vertical_alignment = WD_ALIGN_VERTICAL.BOTTOM
     table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
     n_lines = 0
     for row, word_row in zip(grid.rows, [*table.rows][1:], strict=True):
         word_row._tr.get_or_add_trPr().append(OxmlElement("w:cantSplit"))
-        first_label, *others = row.labels
-        cells = ["\n".join(_lines(grid, cell)) for cell in row.cells]
-        texts = [first_label, *others, *cells]
-        _fill(word_row, texts, **of_table)
+        texts = [*row.labels, *("\n".join(_cell_lines(grid, cell)) for cell in row.cells)]
+        _fill_row(word_row, texts, **options)
+        # further lines of a label are indented more than its first one
         label_format = word_row.cells[0].paragraphs[0].paragraph_format
         label_format.left_indent = Pt(8 * (row.depth + 1))
         label_format.first_line_indent = Pt(-8)
         n_lines += max(text.count("\n") + 1 for text in texts)
     rows = [*table.rows]
-    _rule(rows[0], "top", 8)
-    _rule(rows[0], "bottom", 4)
-    _rule(rows[-1], "bottom", 8)
-    if n_lines > _TOGETHER:
-        rows = rows[:1]
-    for row in rows if has_note or len(rows) == 1 else rows[:-1]:
+    _draw_rule(rows[0], "top", 8)
+    _draw_rule(rows[0], "bottom", 4)
+    _draw_rule(rows[-1], "bottom", 8)
+    if n_lines > _TOGETHER or len(rows) == 1:
+        kept_with_next = rows[:1]
+    elif has_note:
+        kept_with_next = rows
+    else:
+        kept_with_next = rows[:-1]
+    for row in kept_with_next:
         for cell in row.cells:
             cell.paragraphs[0].paragraph_format.keep_with_next = True
     for column, width in zip(table.columns, widths, strict=True):
@@ -232,8 +245,8 @@ def _add_table(document: Document, grid: Grid, *, has_note: bool) -> None:
             cell.width = column.width
 
 
-def _rule(row: Any, side: str, eighths: int) -> None:
-    """Draws a rule above or below a row, in eighths of a point."""
+def _draw_rule(row: Any, side: str, eighths: int) -> None:
+    """Draws a black rule at one side of a row ("top" or "bottom"), in eighths of a point."""
     from docx.oxml import OxmlElement
     from docx.oxml.ns import qn
 
@@ -250,32 +263,43 @@ def _rule(row: Any, side: str, eighths: int) -> None:
         borders.append(edge)
 
 
-def _heading(label: str, facts: Any) -> str:
-    return "\n".join((label, *facts))
+def _fill_row(
+    row: Any, texts: list[str], *, n_labels: int, room: float | None, style_id: str
+) -> None:
+    """Writes texts into the cells of a row: labels on the left, figures right-aligned.
 
-
-def _fill(row: Any, texts: list[str], *, n_labels: int, room: float | None, style: str) -> None:
-    """Writes the texts of a row, labels into `room`; those of figures stand right.
-
-    `style` is an id: for each assigned name, python-docx reads all styles of the document.
+    Args:
+        row: of python-docx.
+        texts: of all cells.
+        n_labels: how many of them are labels; they come first.
+        room: width of a label in characters; None for labels that do not wrap.
+        style_id: of the paragraphs. By a name, python-docx would read all styles for each cell.
     """
     from docx.enum.text import WD_ALIGN_PARAGRAPH
 
     for i, (cell, text) in enumerate(zip(row.cells, texts, strict=True)):
         paragraph = cell.paragraphs[0]
-        paragraph._p.style = style
+        paragraph._p.style = style_id
         text = visible_lines(text)
-        paragraph.add_run(_label(text, room) if i < n_labels else tied(text))
-        if i >= n_labels:
+        if i < n_labels:
+            paragraph.add_run(_breakable_label(text, room))
+        else:
+            paragraph.add_run(tied(text))
             paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
 
 
-def _label(text: str, room: float | None) -> str:
-    """A label whose lines end between the parts of a name, and within one that is too long."""
-    parts = _BETWEEN_FACTORS.split(text)
-    return _BREAK.join(part if room and len(part) > room else tied(part) for part in parts)
+def _breakable_label(text: str, room: float | None) -> str:
+    """A label whose lines end between the factors of an interaction (`_BREAK`).
+
+    The blanks of a factor in brackets become no-break spaces, unless it is longer than `room`.
+    """
+    parts = []
+    for part in _BETWEEN_FACTORS.split(text):
+        is_too_long = room and len(part) > room
+        parts.append(part if is_too_long else tied(part))
+    return _BREAK.join(parts)
 
 
 def visible_lines(text: str) -> str:
-    """The text with every invisible character spelled out but for the ends of lines."""
+    """Returns a text with invisible characters spelled out, except for the ends of lines."""
     return "\n".join(map(visible, text.split("\n")))
