@@ -40,7 +40,7 @@ from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.reading.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.reading.steps import read_frame_rows
 from lmdiag.stimuli.values.levels import level_texts
-from lmdiag.studies.comparison import Comparisons, compare_runs, unlike_first
+from lmdiag.studies.comparison import Comparisons, compare_runs, runs_of_other_kind
 from lmdiag.tables.table_files import MEMORY
 from lmdiag.text import column_like
 from lmdiag.types import (
@@ -223,7 +223,7 @@ def analyse(
     if causes := _without_any_value(runs, labels, task) if len(runs) == len(parts) else []:
         raise BadInput(" ".join(causes).rstrip("."))
     if asked_units == {"sentence"}:
-        design["not_compared"] = [labels[number] for number in unlike_first(runs)]
+        design["not_compared"] = [labels[number] for number in runs_of_other_kind(runs)]
     response_column = response or formula.partition("~")[0].strip(" `") or "surprisal"
     options = TableOptions.of(reading)
     per: Per = "region" if design.get("region") else "row"

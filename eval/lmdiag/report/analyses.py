@@ -21,7 +21,7 @@ from lmdiag.report.labels import order_of, run_labels
 from lmdiag.report.output import WARNING, Deferred, Fact, Output, Section
 from lmdiag.results.item_rows import Per
 from lmdiag.stimuli.designs.design import design_of, item_columns
-from lmdiag.studies.comparison import unlike_first
+from lmdiag.studies.comparison import runs_of_other_kind
 from lmdiag.text import visible
 from lmdiag.types import FOUND_DESIGN, WHOLE_SENTENCE, BadInput, DesignOptions
 
@@ -132,7 +132,7 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
     region = arguments.pop("region", "")
     labels = run_labels([run.results for run in runs])
     if runs[0].stimuli[task].diagnostic.asks == "sentence":
-        arguments["not_compared"] = [labels[number] for number in unlike_first(runs)]
+        arguments["not_compared"] = [labels[number] for number in runs_of_other_kind(runs)]
     per: Per = "sentence" if region == WHOLE_SENTENCE else "row"
     region = "" if region == WHOLE_SENTENCE else region
     analysis = analyse_table(items_of(runs, task=task, per=per, labels=labels), **arguments)

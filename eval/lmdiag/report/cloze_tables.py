@@ -21,7 +21,7 @@ from lmdiag.report.output import Deferred, Fact, ItemList, Output, Section
 from lmdiag.results import cited_signatures
 from lmdiag.results.without_figures import without_any_figure
 from lmdiag.studies.cloze_norms import ClozeNorms, is_on_one_scale
-from lmdiag.studies.comparison import not_compared, unlike_first
+from lmdiag.studies.comparison import not_compared, runs_of_other_kind
 from lmdiag.text import plain_response, truncated, visible
 
 _MOST_ITEMS = 300
@@ -44,7 +44,7 @@ def model_grid(norms: ClozeNorms) -> Grid:
     results = [run.results for run in norms.runs]
     ((task, diagnostic),) = ((task, results[0].diagnostic(task)) for task in results[0].tasks)
     measures: Sequence[str] = diagnostic.tables[0].measures
-    if unlike_first(norms.runs):
+    if runs_of_other_kind(norms.runs):
         measures = [name for name in measures if is_on_one_scale(name)]
     rows = []
     for model, result in zip(norms.models, results, strict=True):
@@ -97,7 +97,7 @@ def _in_context(word: Mapping[str, Any]) -> str:
 def how_measured(norms: ClozeNorms) -> Iterator[str]:
     """Yields how the figures of models were computed."""
     margin = "t"
-    if not unlike_first(norms.runs):
+    if not runs_of_other_kind(norms.runs):
         yield (
             "probability of human responses: of all words that people gave, together; KL "
             "divergence: bits that a response costs beyond the entropy of the responses"
@@ -191,7 +191,7 @@ def listed_items(norms: ClozeNorms) -> list[dict[str, Any]]:
     item_rows = norms.items.drop_duplicates("item").set_index("item")
     divergence = norms.items.pivot(index="item", columns="model", values="divergence")
     order = item_rows.index
-    if not unlike_first(norms.runs):
+    if not runs_of_other_kind(norms.runs):
         means = divergence.mean(axis=1)[order]
         order = means.sort_values(ascending=False, kind="stable").index
     (rows,) = norms.runs[0].stimuli.values()
@@ -245,6 +245,6 @@ def _item_list(norms: ClozeNorms) -> ItemList:
     `measured` has the models whose figures stand beside an item; none if the runs do not have the
     same items.
     """
-    models_with_figures = [] if unlike_first(norms.runs) else norms.models
+    models_with_figures = [] if runs_of_other_kind(norms.runs) else norms.models
     content = {"listed": listed_items(norms), "models": norms.models, "n_items": norms.n_items}
     return ItemList("cloze_list", content | {"measured": models_with_figures})

@@ -135,7 +135,7 @@ class Comparison:
             return False
         if points is None:
             return self.verdict == "lower"
-        return -100 * self.difference > points + 1e-9
+        return -100 * self.difference > points + 1e-9  # .3 - .2 is a little more than 10 points
 
 
 class Comparisons(Presentable, list[Comparison]):
@@ -160,13 +160,15 @@ class Comparisons(Presentable, list[Comparison]):
         across: Sequence[str] = (),
         seed: int = 0,
     ) -> None:
+        """Makes the list of `rows`, and the names and signatures of the runs."""
         super().__init__(rows)
         self.runs = runs
         self.across = across
         self.seed = seed
-        results = [run.results for run in runs]
-        self.names = model_labels([of.model for of in results], [of.protocol for of in results])
-        self.signatures = [of.signature for of in results]
+        models = [run.results.model for run in runs]
+        protocols = [run.results.protocol for run in runs]
+        self.names = model_labels(models, protocols)
+        self.signatures = [run.results.signature for run in runs]
 
     def __repr__(self) -> str:
         reference, *others = self.names
@@ -186,19 +188,18 @@ class Comparisons(Presentable, list[Comparison]):
             raise BadInput(f"a loss of {points:g} points: give a number from 0 to 100")
         if all(row.statistic not in IN_PERCENT for row in self):
             raise BadInput("no figure in percent is compared, so that none can be a loss")
-        losses = [row for row in self if row.is_loss(points)]
-        return [
-            f"{row.measure} of {row.task}{self._level_words(row)}: "
-            f"{decimals(100 * row.base, 1)} to {decimals(100 * row.new, 1)} "
-            f"({self.names[row.number]}), "
-            f"adjusted p = {row.p_adjusted:.3g}"
-            for row in losses
-        ]
-
-    def _level_words(self, row: Comparison) -> str:
-        """The level of a figure in words, in brackets; "" where it is over all items."""
-        diagnostic = self.runs[0].results.diagnostic(row.task)
-        return f" ({diagnostic.level_label(row.by, row.level)})" if row.level else ""
+        lines = []
+        for row in self:
+            if not row.is_loss(points):
+                continue
+            figure = f"{row.measure} of {row.task}"
+            if row.level:
+                diagnostic = self.runs[0].results.diagnostic(row.task)
+                figure += f" ({diagnostic.level_label(row.by, row.level)})"
+            values = f"{decimals(100 * row.base, 1)} to {decimals(100 * row.new, 1)}"
+            model = self.names[row.number]
+            lines.append(f"{figure}: {values} ({model}), adjusted p = {row.p_adjusted:.3g}")
+        return lines
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per comparison.
@@ -228,22 +229,26 @@ class Comparisons(Presentable, list[Comparison]):
         records = []
         for row in self:
             fields = asdict(row)
-            new = self.names[fields.pop("number")]
+            new_model = self.names[fields.pop("number")]
+            names = {"base_model": self.names[0], "new_model": new_model, "label": row.label}
             judgement = {"verdict": row.verdict, "loss": row.is_loss(self.points)}
-            models_of_row = {"base_model": self.names[0], "new_model": new}
-            records.append(models_of_row | {"label": row.label} | fields | judgement)
-        document = {
-            "signature": self.signatures[0], "models": models,
-            **({"across": self.across, "signatures": self.signatures} if self.across else {}),
-            "seed": self.seed, "direction": "new minus base",
-            "comparisons": records,
-        }  # fmt: skip
+            records.append(names | fields | judgement)
+        document: dict[str, Any] = {"signature": self.signatures[0], "models": models}
+        if self.across:
+            document |= {"across": self.across, "signatures": self.signatures}
+        document |= {"seed": self.seed, "direction": "new minus base", "comparisons": records}
         plain: dict[str, Any] = to_jsonable_python(document, inf_nan_mode="null")
         return plain
 
 
 class ScoredPair(NamedTuple):
-    """The scores of two models behind a figure, without items that are tied; see `Comparison`."""
+    """The scores of two models behind a figure, without items that are tied.
+
+    Attributes:
+        key: the figure, by the names of the base run.
+        base, new: scores of items; items that one of the models could not score may differ.
+        number, n_tied: see `Comparison`.
+    """
 
     key: FigureKey
     base: Scores
@@ -279,21 +284,21 @@ def compare_runs(
     Raises:
         BadInput: see `refuse_different`; or a task or measure is not among what can be compared.
     """
-    reference, *others = runs
+    reference, *new_runs = runs
     refuse_different(runs, across)
-    settings_of = reference.results.tasks
+    available_tasks = reference.results.tasks
     for task in tasks:
-        if task not in settings_of:
-            choices = f"{suggest(task, settings_of)}: choose from {', '.join(settings_of)}"
+        if task not in available_tasks:
+            choices = f"{suggest(task, available_tasks)}: choose from {', '.join(available_tasks)}"
             raise BadInput(f"the runs have no task {task}{choices}")
     keys: list[FigureKey] = []
-    for task in settings_of:
-        if task in (tasks or settings_of):
+    for task in available_tasks:
+        if not tasks or task in tasks:
             keys += _compared_figures(reference, task, headlines_only=not measures)
     pairs = []
-    for number, other in enumerate(others, start=1):
+    for number, new_run in enumerate(new_runs, start=1):
         for key in keys:
-            pair = _pair(reference, other, key, number)
+            pair = _comparable_scores(reference, new_run, key, number)
             if pair and (len(pair.base.items) or len(pair.new.items) or pair.n_tied):
                 pairs.append(pair)
     if measures and "all" not in measures:
@@ -303,10 +308,10 @@ def compare_runs(
 
 
 def _compared_figures(run: Run, task: str, *, headlines_only: bool) -> Iterator[FigureKey]:
-    """Yields the figures of a task that are compared.
+    """Yields the figures of a task of a run that are compared.
 
-    The headline figures are those of unperturbed rows, where there are any; others those of every
-    setting.
+    They are the headline figures of unperturbed rows (of all settings if every row is perturbed),
+    or with `headlines_only=False` all figures of all settings.
     """
     settings = run.results.tasks[task]
     if headlines_only and NONE in settings:
@@ -314,21 +319,27 @@ def _compared_figures(run: Run, task: str, *, headlines_only: bool) -> Iterator[
     diagnostic = run.results.diagnostic(task)
     for setting in settings:
         scores = run.mean_scores(task, setting)
-        choose = _headlines if headlines_only else _all_figures
-        for part in choose(diagnostic, scores):
-            yield FigureKey(task, setting, part.measure, part.by, part.level)
+        if headlines_only:
+            figures = _headlines(diagnostic, scores)
+        else:
+            figures = _all_figures(diagnostic, scores)
+        for figure in figures:
+            yield FigureKey(task, setting, figure.measure, figure.by, figure.level)
 
 
-class _FigurePart(NamedTuple):
-    """A measure, or a level of one of its break-downs; both are "" for the measure over all."""
+class _MeasureLevel(NamedTuple):
+    """A measure at a level of a break-down; `by` and `level` are "" for all items."""
 
     measure: str
     by: str = ""
     level: str = ""
 
 
-def _headlines(diagnostic: Diagnostic, scores: MeasureScores) -> list[_FigurePart]:
-    """The figures that a report shows first."""
+def _headlines(diagnostic: Diagnostic, scores: MeasureScores) -> list[_MeasureLevel]:
+    """The figures that a report shows first: those that the diagnostic names, or the usual ones.
+
+    `scores` has the scores of items by measure. Those of choices between options are added.
+    """
     declared = _selected_figures(diagnostic.headlines, scores)
     usual = _selected_figures(diagnostics.get("").headlines, scores)
     return (declared or usual) + _selected_figures(CHOICE_HEADLINES, scores)
@@ -336,42 +347,53 @@ def _headlines(diagnostic: Diagnostic, scores: MeasureScores) -> list[_FigurePar
 
 def _selected_figures(
     selections: Sequence[FigureSelection], scores: MeasureScores
-) -> list[_FigurePart]:
-    """The figures of some scores that selections name: all levels, or those that they list."""
+) -> list[_MeasureLevel]:
+    """The figures that selections name, as far as there are scores: measure by level.
+
+    A selection that lists no levels selects all levels of its break-down.
+    """
     figures = []
     for selection in selections:
-        if selection.unless in scores:
+        if selection.unless in scores:  # the selected figures stand in for this measure
             continue
         for name in in_patterns(scores, selection.measures):
             levels = scores[name].levels_of(selection.by)
             for level in selection.levels or levels:
                 if level in levels:
-                    figures.append(_FigurePart(name, selection.by, level))
+                    figures.append(_MeasureLevel(name, selection.by, level))
     return figures
 
 
-def _all_figures(diagnostic: Diagnostic, scores: MeasureScores) -> list[_FigurePart]:
-    """All figures that can be compared, at the levels of `Diagnostic.compared_by`."""
-    levels_of: dict[str, list[_FigurePart]] = {}
-    for part in _selected_figures(diagnostic.compared_by, scores):
-        levels_of.setdefault(part.measure, []).append(part)
+def _all_figures(diagnostic: Diagnostic, scores: MeasureScores) -> list[_MeasureLevel]:
+    """The figures of all measures that can be compared.
+
+    A measure that `diagnostic.compared_by` selects is compared at the levels that are selected,
+    all others over all items. Points of curves, measures of people, and measures that are shown in
+    another one are left out.
+    """
+    levels_of: dict[str, list[_MeasureLevel]] = {}
+    for figure in _selected_figures(diagnostic.compared_by, scores):
+        levels_of.setdefault(figure.measure, []).append(figure)
     figures = []
     for name in scores:
         is_left_out = MeasureName.of(name).is_curve_point or is_human(name) or shown_as(name)
         if not is_left_out:
-            figures += levels_of.get(name, [_FigurePart(name)])
+            figures += levels_of.get(name, [_MeasureLevel(name)])
     return figures
 
 
 def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]:
-    """Returns a comparison for each pair, p adjusted over the distinct tests of all of them."""
+    """Returns a comparison for each pair, p adjusted over the distinct tests of all of them.
+
+    `seed` is that of random signs and permutations.
+    """
     same_as = _same_by_construction(pairs)
     comparisons = []
     for position, pair in enumerate(pairs):
         items, (base, new) = on_common_items((pair.base, pair.new))
         statistic = pair.base.statistic
         if not items:
-            comparisons.append(_without_items(pair))
+            comparisons.append(_undefined_comparison(pair))
             continue
         base_value = stats.point(base, statistic)
         new_value = stats.point(new, statistic)
@@ -385,17 +407,21 @@ def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]
             n_tied=pair.n_tied,
         ))  # fmt: skip
     # the same test under two names counts once in the family of tests
-    p_values = [math.nan if i in same_as else x.p for i, x in enumerate(comparisons)]
-    adjusted = stats.holm(p_values)
+    p_values = [math.nan if i in same_as else c.p for i, c in enumerate(comparisons)]
+    p_adjusted = stats.holm(p_values)
     n_tests = sum(not math.isnan(p) for p in p_values)
-    return [
-        replace(comparison, p_adjusted=adjusted[same_as.get(position, position)], n_tests=n_tests)
-        for position, comparison in enumerate(comparisons)
-    ]
+    adjusted_comparisons = []
+    for position, comparison in enumerate(comparisons):
+        p = p_adjusted[same_as.get(position, position)]
+        adjusted_comparisons.append(replace(comparison, p_adjusted=p, n_tests=n_tests))
+    return adjusted_comparisons
 
 
-def _without_items(pair: ScoredPair) -> Comparison:
-    """The comparison of a figure without an item that both models scored and neither has tied."""
+def _undefined_comparison(pair: ScoredPair) -> Comparison:
+    """The comparison of a figure for which no item is left, so that all its numbers are NaN.
+
+    No item has scores of both models, or all that have are tied in one of them.
+    """
     nan = math.nan
     return Comparison(
         *pair.key, pair.base.statistic, n=0, base=nan, new=nan, difference=nan,
@@ -405,24 +431,37 @@ def _without_items(pair: ScoredPair) -> Comparison:
 
 
 def _same_by_construction(pairs: Sequence[ScoredPair]) -> dict[int, int]:
-    """Position of a pair -> position of the pair of another measure with the same numbers."""
-    positions = {(pair.key, pair.number): i for i, pair in enumerate(pairs)}
+    """Position of a pair -> position of the pair of another measure whose test is the same.
+
+    Only measures of `SAME_TEST` can have such a pair, and they do if all scores are equal.
+    """
+    positions = {(pair.key, pair.number): position for position, pair in enumerate(pairs)}
     same_as = {}
     for position, pair in enumerate(pairs):
-        key = pair.key._replace(measure=SAME_TEST.get(pair.key.measure, ""))
-        other = positions.get((key, pair.number))
-        if other is None:
+        other_key = pair.key._replace(measure=SAME_TEST.get(pair.key.measure, ""))
+        other_position = positions.get((other_key, pair.number))
+        if other_position is None:
             continue
-        has_same_base = np.array_equal(pair.base.values, pairs[other].base.values)
-        if has_same_base and np.array_equal(pair.new.values, pairs[other].new.values):
-            same_as[position] = other
+        other = pairs[other_position]
+        has_same_base = np.array_equal(pair.base.values, other.base.values)
+        has_same_new = np.array_equal(pair.new.values, other.new.values)
+        if has_same_base and has_same_new:
+            same_as[position] = other_position
     return same_as
 
 
 def _paired_test(
     base: stats.Values, new: stats.Values, statistic: Statistic, rng: np.random.Generator
 ) -> tuple[str, stats.PairedTest]:
-    """The test of a difference with its name and interval; medians and correlations have none."""
+    """The name of the test of a difference, and its p and interval.
+
+    Tests of medians and correlations have no interval (NaN).
+
+    Args:
+        base, new: scores of both models, (n items,).
+        statistic: that summarises them.
+        rng: for random signs and permutations.
+    """
     if statistic == "proportion":
         return "mcnemar", stats.mcnemar(new, base)
     if statistic in stats.MEANS:
@@ -433,13 +472,20 @@ def _paired_test(
 def _generator(key: FigureKey, seed: int = 0) -> np.random.Generator:
     """Returns the random generator of a figure, the same for all pairs of models.
 
-    A checksum of its address, since Python's own hashes of texts differ between processes.
+    Its seed has a checksum of the figure's address, since Python's own hashes of texts differ
+    between processes.
     """
-    return np.random.default_rng([seed, zlib.crc32("/".join(filter(None, key)).encode())])
+    address = "/".join(filter(None, key))
+    return np.random.default_rng([seed, zlib.crc32(address.encode())])
 
 
 def refuse_different(runs: Sequence[Run], across: Sequence[str] = ()) -> None:
-    """Refuses signatures that differ from the first one, but for the knobs `across`."""
+    """Raises `BadInput` if the figures of some runs cannot be compared with those of the first one.
+
+    Args:
+        runs: two or more. They must have equal data and signatures, but for the knobs `across`.
+        across: keys of `KNOBS`; an unknown one is refused, too.
+    """
     across = [across] if isinstance(across, str) else across
     for name in across:
         if name not in KNOBS:
@@ -447,23 +493,25 @@ def refuse_different(runs: Sequence[Run], across: Sequence[str] = ()) -> None:
     option_of = {knob.key: option for option, knob in KNOBS.items()}
     reference, *others = runs
     for number, other in enumerate(others, start=2):
-        parts = differing(reference.results, other.results)
+        differences = signature_differences(reference.results, other.results)
         contents = {*reference.contents.values()}  # none of a run whose rows were not loaded
-        if "data" in parts and contents and contents == {*other.contents.values()}:
-            del parts["data"]
-        remedy = "use the same data and options for both"
-        if parts.keys() <= option_of.keys():
-            remedy += f", or compare them with --across {','.join(option_of[x] for x in parts)}"
-        refused = [text for key, text in parts.items() if option_of.get(key) not in across]
+        if "data" in differences and contents and contents == {*other.contents.values()}:
+            del differences["data"]  # the same rows under other names
+        refused = [text for key, text in differences.items() if option_of.get(key) not in across]
         if refused:
+            remedy = "use the same data and options for both"
+            if differences.keys() <= option_of.keys():
+                options = ",".join(option_of[key] for key in differences)
+                remedy += f", or compare them with --across {options}"
+            names = f"{_name_in_message(reference, 1)} and {_name_in_message(other, number)}"
             raise BadInput(
-                f"{_name_of(reference, 1)} and {_name_of(other, number)} cannot be compared: their "
-                f"signatures differ in {'; '.join(refused)}; {remedy}"
+                f"{names} cannot be compared: their signatures differ in {'; '.join(refused)}; "
+                f"{remedy}"
             )
 
 
-def _name_of(run: Run, number: int) -> str:
-    """Returns what a message calls a run: its directory, or the model and its number.
+def _name_in_message(run: Run, number: int) -> str:
+    """Returns what a message calls a run: its directory, or its number and model.
 
     Measures that are not in a run directory have no path.
     """
@@ -471,12 +519,12 @@ def _name_of(run: Run, number: int) -> str:
     return str(run.path) if is_file else f"number {number} ({model_label(run.results.model)})"
 
 
-def differing(a: Results, b: Results) -> dict[str, str]:
-    """Returns key -> text with both values, for each key of which two signatures differ.
+def signature_differences(a: Results, b: Results) -> dict[str, str]:
+    """Returns key -> text with both values, for each key in which two signatures differ.
 
-    {} where the figures of the two can be compared. A knob is an option of how rows are asked, see
-    `lmdiag.asking.protocol.Knob`; its text is in words. A model of word counts has no knobs, so
-    that those of the other one make no difference.
+    {} means that the figures of both can be compared. The text of a knob (an option of how rows are
+    asked, see `lmdiag.asking.protocol.Knob`) is in words, of any other key e.g. "data (a1 and b2)".
+    A model of word counts is not asked, so that knobs of the other one make no difference.
     """
     values_a = _values_in_signature(a.signature)
     values_b = _values_in_signature(b.signature)
@@ -492,9 +540,15 @@ def differing(a: Results, b: Results) -> dict[str, str]:
 
 
 def _values_in_signature(signature: str) -> dict[str, str]:
-    """Returns key -> value of the parts "key:value" of a signature."""
-    pairs = (part.partition(":") for part in comparable_part(signature).split("|"))
-    return {key: value for key, _, value in pairs}
+    """Returns key -> value of a signature such as "key:value|key:value".
+
+    Its last part, `model:`, says what answered and is left out.
+    """
+    values = {}
+    for part in comparable_part(signature).split("|"):
+        key, _, value = part.partition(":")
+        values[key] = value
+    return values
 
 
 def differing_knobs(a: QueryOptions, b: QueryOptions) -> dict[str, str]:
@@ -508,11 +562,13 @@ def differing_knobs(a: QueryOptions, b: QueryOptions) -> dict[str, str]:
     texts = {}
     for option, knob in KNOBS.items():
         if getattr(a, knob.name) != getattr(b, knob.name):
-            words = knob.choice if knob.named else knob.words
-            choices = dict.fromkeys(shortened(words(asked), 60) for asked in (a, b))
-            # long texts may differ where they are cut off
-            start = "each its own " if len(choices) == 1 else ""
-            texts[knob.key] = f"{option} ({start}{' and '.join(choices)})"
+            in_words = knob.choice if knob.named else knob.words
+            choice_a = shortened(in_words(a), 60)
+            choice_b = shortened(in_words(b), 60)
+            if choice_a == choice_b:  # long texts that differ after the end of what is shown
+                texts[knob.key] = f"{option} (each its own {choice_a})"
+            else:
+                texts[knob.key] = f"{option} ({choice_a} and {choice_b})"
     return texts
 
 
@@ -521,34 +577,35 @@ def scored_pair(base: Run, new: Run, key: FigureKey) -> ScoredPair | None:
 
     The names of `key` are those of the base; the new run may call the same data by another name.
     """
-    pair = _pair(base, new, key)
-    return pair if pair and on_common_items((pair.base, pair.new))[0] else None
+    pair = _comparable_scores(base, new, key)
+    if pair is None:
+        return None
+    common_items, _ = on_common_items((pair.base, pair.new))
+    return pair if common_items else None
 
 
-def _pair(base: Run, new: Run, key: FigureKey, number: int = 1) -> ScoredPair | None:
+def _comparable_scores(base: Run, new: Run, key: FigureKey, number: int = 1) -> ScoredPair | None:
     """Returns what `scored_pair` returns, also for pairs without an item that both models scored.
 
+    None if the measure has no values of items, is on another scale in the other run, or is missing.
+
     Args:
+        base, new: runs on the same rows.
+        key: the figure, by the names of the base.
         number: of the new run among those that are compared; that of the base is 0.
     """
-    is_on_two_scales = bool(_one_kind(base.results, key)) and bool(unlike_first([base, new]))
-    if is_pooled(key.measure) or is_on_two_scales:
+    needs_one_kind = _reason_for_one_kind(base.results, key) != ""
+    if is_pooled(key.measure) or (needs_one_kind and runs_of_other_kind([base, new])):
         return None
-    other_task = _name_of_data(new, key.task, base)
-    tasks = ((base, key.task), (new, other_task))
-    scores_of_runs = [run.mean_scores(task, key.setting) for run, task in tasks]
-    if any(key.measure not in run_scores for run_scores in scores_of_runs):
+    new_task = _name_of_data(new, key.task, base)
+    base_measures = base.mean_scores(key.task, key.setting)
+    new_measures = new.mean_scores(new_task, key.setting)
+    if key.measure not in base_measures or key.measure not in new_measures:
         return None
-    base_scores, new_scores = (
-        run_scores[key.measure].at(key.by, key.level) for run_scores in scores_of_runs
-    )
-    if _fingerprint(base, key.task) != _fingerprint(new, other_task):  # ids begin with the task
-        prefix = f"{other_task}-"
-        items = [
-            f"{key.task}-{item.removeprefix(prefix)}" if item.startswith(prefix) else item
-            for item in new_scores.items
-        ]
-        new_scores = replace(new_scores, items=object_array(items))
+    base_scores = base_measures[key.measure].at(key.by, key.level)
+    new_scores = new_measures[key.measure].at(key.by, key.level)
+    if _fingerprint(base, key.task) != _fingerprint(new, new_task):
+        new_scores = _with_task_in_items(new_scores, new_task, key.task)
     # equal probabilities say nothing of either model, although they are not right
     tied_items = {*base_scores.tied_items, *new_scores.tied_items}
     n_tied = len(tied_items.intersection(base_scores.items).intersection(new_scores.items))
@@ -558,59 +615,83 @@ def _pair(base: Run, new: Run, key: FigureKey, number: int = 1) -> ScoredPair | 
     return ScoredPair(key, base_scores, new_scores, number, n_tied)
 
 
+def _with_task_in_items(scores: Scores, task: str, new_task: str) -> Scores:
+    """Scores whose ids of items begin with the name of another task: "a-1" becomes "b-1"."""
+    items = []
+    for item in scores.items:
+        if item.startswith(f"{task}-"):
+            item = f"{new_task}-{item.removeprefix(f'{task}-')}"
+        items.append(item)
+    return replace(scores, items=object_array(items))
+
+
 def _fingerprint(run: Run, task: str) -> str:
-    """Returns the fingerprint of the rows of a task."""
+    """Returns the fingerprint of a task: a digest of its rows with their ids."""
     return run.results.data.tasks[task].fingerprint
 
 
 def _name_of_data(run: Run, task: str, reference: Run) -> str:
-    """Returns what a run calls the data of a task of the reference.
+    """Returns what a run calls the data of a task of the reference: `task`, or another name.
 
-    Equal data may have other names, which are names of files.
+    Equal data can have several names, since data of a user are called by their file.
     """
-    tasks = run.results.tasks
-    names = [name for name in tasks if _fingerprint(run, name) == _fingerprint(reference, task)]
-    if not names and task not in tasks:
-        contents = reference.contents[task]
-        names = [name for name, content in run.contents.items() if content == contents]
-    return task if task in names or not names else names[0]
+    run_tasks = run.results.tasks
+    fingerprint = _fingerprint(reference, task)
+    names = [name for name in run_tasks if _fingerprint(run, name) == fingerprint]
+    if not names and task not in run_tasks:
+        # ids of rows are in the fingerprint, and begin with the task; contents are without them
+        content = reference.contents[task]
+        names = [name for name, run_content in run.contents.items() if run_content == content]
+    if task in names or not names:
+        return task
+    return names[0]
 
 
-def unlike_first(runs: Sequence[Run]) -> list[int]:
-    """Returns the positions of runs that are causal where the first one is not, or the reverse.
+def runs_of_other_kind(runs: Sequence[Run]) -> list[int]:
+    """Returns the positions of runs whose models are causal if the first is not, or vice versa.
 
-    What they give for a context or a whole sentence is not compared.
+    A causal model reads left contexts, others both sides of a word. Their values for a context or a
+    whole sentence are not compared.
     """
     is_causal = [run.results.model.kind == "causal" for run in runs]
-    return [number for number, causal in enumerate(is_causal) if causal != is_causal[0]]
+    return [position for position, causal in enumerate(is_causal) if causal != is_causal[0]]
 
 
 def not_compared(runs: Sequence[Run]) -> list[str]:
-    """Returns a line for each measure that some runs cannot be compared in with the first one."""
-    unlike = unlike_first(runs)
-    if not unlike:
+    """Returns lines that say which measures are not compared between runs of two kinds, and why.
+
+    A line has all measures with the same reason, and the models; [] if all models are causal, or
+    none is.
+    """
+    other_kind = runs_of_other_kind(runs)
+    if not other_kind:
         return []
     reference = runs[0].results
     labels = model_labels([run.results.model for run in runs])
-    pair = f"{labels[0]} and {', '.join(labels[number] for number in unlike)}"
-    reasons: dict[str, dict[str, None]] = {}
+    models = f"{labels[0]} and {', '.join(labels[number] for number in other_kind)}"
+    labels_of_reason: dict[str, dict[str, None]] = {}  # in order, each label once
     for key, _ in reference.figures():
         name = MeasureName.of(key.measure)
-        reason = _one_kind(reference, key)
+        reason = _reason_for_one_kind(reference, key)
         if reason and not name.is_curve_point and not shown_as(key.measure):
-            reasons.setdefault(reason, {})[name.label.removesuffix(", bits")] = None
-    return [f"{' and '.join(measures)} of {pair}: {reason}" for reason, measures in reasons.items()]
+            labels_of_reason.setdefault(reason, {})[name.label.removesuffix(", bits")] = None
+    return [
+        f"{' and '.join(measures)} of {models}: {reason}"
+        for reason, measures in labels_of_reason.items()
+    ]
 
 
-def _one_kind(results: Results, key: FigureKey) -> str:
+def _reason_for_one_kind(results: Results, key: FigureKey) -> str:
     """Returns why a measure is compared only between models of one kind; "" if it is not limited.
 
     See `Measure.one_kind`.
     """
     diagnostic = results.diagnostic(key.task)
-    entries = measures_of(diagnostic.form or diagnostic.name, diagnostic.asks)
-    base = MeasureName.of(key.measure).base
-    return next((entry.one_kind for entry in entries if base in entry.labels), "")
+    base = MeasureName.of(key.measure).base  # without a cut-off
+    for measure in measures_of(diagnostic.form or diagnostic.name, diagnostic.asks):
+        if base in measure.labels:
+            return measure.one_kind
+    return ""
 
 
 class Outcome(NamedTuple):
@@ -627,6 +708,10 @@ def compare_all(
 ) -> dict[FigureKey, dict[tuple[int, int], Outcome]]:
     """Compares every two runs on the same rows, with the numbers of `compare_runs`.
 
+    Args:
+        runs: what is compared.
+        keys: the figures.
+
     Returns:
         for each figure that all runs have, numbers of the base and the new run -> outcome of the
         new minus the base. Pairs that cannot be compared are left out.
@@ -637,23 +722,30 @@ def compare_all(
             continue
         pairs = {}
         for i, j in permutations(range(len(runs)), 2):
-            if pair := scored_pair(runs[i], runs[j], key):
+            pair = scored_pair(runs[i], runs[j], key)
+            if pair:
                 pairs[i, j] = pair
-        outcomes[key] = _with_shared_draws(pairs)
+        outcomes[key] = _outcomes_with_shared_draws(pairs)
         for numbers, pair in pairs.items():
             if numbers not in outcomes[key]:
-                [x] = compare_pairs([pair], seed=0)
-                outcomes[key][numbers] = Outcome(x.difference, x.ci_low, x.ci_high, x.p)
+                [c] = compare_pairs([pair], seed=0)
+                outcomes[key][numbers] = Outcome(c.difference, c.ci_low, c.ci_high, c.p)
     return outcomes
 
 
-def _with_shared_draws(
+def _outcomes_with_shared_draws(
     pairs: Mapping[tuple[int, int], ScoredPair],
 ) -> dict[tuple[int, int], Outcome]:
-    """Returns the outcomes of the pairs that compare means by random signs, without ties.
+    """Returns the outcomes of the pairs of a figure that are tested by random signs, without ties.
 
-    Sums of items with random signs are linear: those of the values of a run are computed once for
-    all its pairs.
+    Each draw gives every item a sign and sums its values. The sum of a difference is the difference
+    of two sums, so the sums of a run are computed once for all its pairs.
+
+    Args:
+        pairs: numbers of the base and the new run -> their scores.
+
+    Returns:
+        numbers -> outcome; without pairs that have ties or exact tests, or that do not differ.
     """
     scores_on_items: dict[tuple[str, ...], dict[int, Scores]] = {}  # items -> run -> its scores
     for (i, _), pair in pairs.items():
@@ -665,8 +757,9 @@ def _with_shared_draws(
         values = np.column_stack([scores.values for scores in scores_of_run.values()])
         key = next(iter(pairs.values())).key  # all pairs are of one figure
         rng = _generator(key)
+        # (draws, runs + 1): the last column has the sums of the signs themselves
         sums = stats.random_flips(np.column_stack([values, np.ones(len(values))]), rng)
-        for (a, i), (b, j) in permutations(enumerate(scores_of_run), 2):
+        for (a, i), (b, j) in permutations(enumerate(scores_of_run), 2):  # columns and runs
             differences = values[:, b] - values[:, a]
             if (i, j) in pairs and not pairs[i, j].n_tied and differences.any():
                 pair_sums = np.column_stack([sums[:, b] - sums[:, a], sums[:, -1]])

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 MULTIVERSE = "multiverse.json"
 MULTIVERSE_PAGE = "multiverse.html"
 
-_OF_FIGURE = ("value", "n", "n_tied", "ci_low", "ci_high", "chance", "statistic")
+_FIGURE_FIELDS = ("value", "n", "n_tied", "ci_low", "ci_high", "chance", "statistic")
 """Fields of a figure that the table of a multiverse has."""
-_OF_DIFFERENCE = (
+_COMPARISON_FIELDS = (
     "n", "n_tied", "difference", "ci_low", "ci_high", "p", "p_adjusted", "n_tests", "test",
 )  # fmt: skip
 """Fields of a comparison that the file has."""
@@ -124,22 +124,34 @@ class Multiverse(Presentable):
         return [number for number, member in enumerate(self.members) if member.model == model]
 
     def choices(self, *models: str) -> dict[str, list[str]]:
-        """Returns knob -> its choices, in order, for knobs with several, over some models."""
+        """Returns knob -> its choices in some models, e.g. "unit" -> ["token", "word"].
+
+        Knobs of which these models have a single choice are left out.
+        """
         choices: dict[str, dict[str, None]] = {knob: {} for knob in KNOBS}
         for member in self.members:
-            for knob, choice in member.choices.items() if member.model in models else ():
-                choices[knob][choice] = None
+            if member.model in models:
+                for knob, choice in member.choices.items():
+                    choices[knob][choice] = None
         return {knob: [*values] for knob, values in choices.items() if len(values) > 1}
 
     def curve(self, headline: Headline, model: str) -> list[tuple[int, Figure]]:
-        """Returns the specification curve of a model: members and figures in ascending order."""
-        numbers = self.numbers_of(model)
-        figures = [(number, self.runs[number].results.figure(headline.key)) for number in numbers]
-        defined = [(n, figure) for n, figure in figures if figure and figure.value is not None]
-        return sorted(defined, key=lambda entry: (entry[1].value, entry[0]))
+        """Returns the specification curve of a model: number of a member and figure, ascending.
+
+        Members in which the figure is undefined are left out.
+        """
+        curve = []
+        for number in self.numbers_of(model):
+            figure = self.runs[number].results.figure(headline.key)
+            if figure and figure.value is not None:
+                curve.append((number, figure))
+        return sorted(curve, key=lambda point: (point[1].value, point[0]))
 
     def range_of(self, headline: Headline, model: str) -> dict[str, Any]:
-        """Returns lowest, median and highest value, and `effects`; {} where none is defined."""
+        """Returns the `lowest`, `median` and `highest` value of a figure over the protocols.
+
+        `effects` are those of the knobs, see `effects_of`. {} if no member has a value.
+        """
         curve = self.curve(headline, model)
         if not curve:
             return {}
@@ -149,18 +161,18 @@ class Multiverse(Presentable):
         return {"lowest": values[0], "median": median, "highest": values[-1], "effects": effects}
 
     @cached_property
-    def _compared(self) -> dict[FigureKey, dict[MemberPair, Comparison]]:
-        """The differences of each figure, in ascending order.
+    def _differences(self) -> dict[FigureKey, dict[MemberPair, Comparison]]:
+        """Figure -> the differences of members of the first and of each other model, ascending.
 
         Members are compared that have the same choice of every knob that is open for both models;
         a knob that is open for one of the two only takes each of its values.
         """
-        compared = {}
-        reference, *others = self.models
-        for key in (headline.key for headline in self.figures):
+        differences = {}
+        reference, *other_models = self.models
+        for headline in self.figures:
             comparisons: dict[MemberPair, Comparison] = {}
-            for new in others:
-                pairs = self._scored_pairs(reference, new, key)
+            for new in other_models:
+                pairs = self._scored_pairs(reference, new, headline.key)
                 comparisons |= zip(pairs, compare_pairs([*pairs.values()], seed=0), strict=True)
             defined = {
                 pair: comparison
@@ -168,13 +180,16 @@ class Multiverse(Presentable):
                 if comparison.n and not math.isnan(comparison.difference)
             }
             ordered = sorted(defined, key=lambda pair: (defined[pair].difference, pair))
-            compared[key] = {pair: defined[pair] for pair in ordered}
-        return compared
+            differences[headline.key] = {pair: defined[pair] for pair in ordered}
+        return differences
 
     def _scored_pairs(
         self, reference: str, new: str, key: FigureKey
     ) -> dict[MemberPair, ScoredPair]:
-        """The scores of members of two models that agree in the knobs open for both."""
+        """Numbers of two members -> their scores behind a figure.
+
+        The members are one of each model, and agree in the knobs that are open for both models.
+        """
         shared_knobs = self.choices(reference).keys() & self.choices(new).keys()
         pairs = {}
         for a, b in product(self.numbers_of(reference), self.numbers_of(new)):
@@ -182,44 +197,64 @@ class Multiverse(Presentable):
             choices_b = self.members[b].choices
             if any(choices_a[knob] != choices_b[knob] for knob in shared_knobs):
                 continue
-            if pair := scored_pair(self.runs[a], self.runs[b], key):
+            pair = scored_pair(self.runs[a], self.runs[b], key)
+            if pair:
                 pairs[a, b] = pair
         return pairs
 
     def differences(self, headline: Headline, new: str) -> dict[MemberPair, Comparison]:
-        """Returns the differences of a model from the first one, in ascending order.
+        """Returns numbers of two members -> their difference, for a model and the first one.
 
-        p is adjusted over all pairs of these two models for this figure.
+        They are in ascending order. p is adjusted over all pairs of these two models for this
+        figure.
         """
-        compared = self._compared[headline.key]
-        return {pair: x for pair, x in compared.items() if self.members[pair[1]].model == new}
+        differences = {}
+        for (base_number, new_number), comparison in self._differences[headline.key].items():
+            if self.members[new_number].model == new:
+                differences[base_number, new_number] = comparison
+        return differences
 
     def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values, with the figures and differences of the runs."""
+        """Returns the multiverse as plain JSON values, with all figures and differences."""
         from pydantic_core import to_jsonable_python
 
         document = asdict(self)
         del document["path"]
-        reference, *others = self.models
         for headline, content in zip(self.figures, document["figures"], strict=True):
-            figures = [run.results.figure(headline.key) for run in self.runs]
-            content["values"] = [
-                figure and replace(figure, not_defined=None).to_json() for figure in figures
-            ]
-            content["differences"] = [
-                {"base": base, "new": new}
-                | {name: getattr(comparison, name) for name in _OF_DIFFERENCE}
-                for (base, new), comparison in self._compared[headline.key].items()
-            ]
-            ranges = {model: self.range_of(headline, model) for model in (reference, *others)}
-            content["ranges"] = [{"model": model} | x for model, x in ranges.items() if x]
-            content["comparisons"] = [
-                {"base": reference, "new": new}
-                | counts_of(self.differences(headline, new).values())
-                for new in others
-            ]
+            content |= self._json_numbers(headline)
         plain: dict[str, Any] = to_jsonable_python(document, inf_nan_mode="null")
         return plain
+
+    def _json_numbers(self, headline: Headline) -> dict[str, Any]:
+        """The numbers of a figure in the JSON document.
+
+        `values` has the figure of each member, `differences` those of pairs of members, `ranges`
+        the range of each model, and `comparisons` counts of differences by model.
+        """
+        reference, *other_models = self.models
+        values = []
+        for run in self.runs:
+            figure = run.results.figure(headline.key)
+            values.append(figure and replace(figure, not_defined=None).to_json())
+        differences = []
+        for (base_number, new_number), comparison in self._differences[headline.key].items():
+            numbers = {name: getattr(comparison, name) for name in _COMPARISON_FIELDS}
+            differences.append({"base": base_number, "new": new_number} | numbers)
+        ranges = []
+        for model in self.models:
+            range_of_model = self.range_of(headline, model)
+            if range_of_model:
+                ranges.append({"model": model} | range_of_model)
+        comparisons = []
+        for new in other_models:
+            counts = counts_of(self.differences(headline, new).values())
+            comparisons.append({"base": reference, "new": new} | counts)
+        return {
+            "values": values,
+            "differences": differences,
+            "ranges": ranges,
+            "comparisons": comparisons,
+        }
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per headline figure and protocol.
@@ -232,7 +267,7 @@ class Multiverse(Presentable):
         return DataFrame(
             {"model": model, **self.members[number].choices}
             | {"run": str(self.path / self.members[number].path), **headline.key._asdict()}
-            | {name: figure[name] for name in _OF_FIGURE}
+            | {name: figure[name] for name in _FIGURE_FIELDS}
             for headline in self.figures
             for model in self.models
             for number, figure in self.curve(headline, model)
@@ -266,21 +301,23 @@ class Multiverse(Presentable):
         return multiverse
 
     def validation_errors(self) -> Iterator[str]:
-        """Yields what is wrong beyond the types of the values, with the field."""
+        """Yields a line for each wrong value that has the right type, beginning with its field."""
         if not self.members:
             yield "members: there are none"
         for member in self.members:
-            if unknown := member.choices.keys() - KNOBS.keys():
-                yield f"members: there is no knob {sorted(unknown)[0][:100]!r}"
+            unknown_knobs = sorted(member.choices.keys() - KNOBS.keys())
+            if unknown_knobs:
+                yield f"members: there is no knob {unknown_knobs[0][:100]!r}"
             if Path(member.path).is_absolute() or ".." in Path(member.path).parts:
                 yield f"members: the path {member.path[:100]!r} leads out of the folder"
 
 
 def counts_of(differences: Collection[Comparison]) -> dict[str, int]:
-    """Returns in how many protocols the new model's figure is higher, lower or equal, or p < .05.
+    """Returns counts of differences between two models, a difference per protocol.
 
-    `rejected` counts p, `adjusted` p adjusted by Holm's method over the protocols, whose distinct
-    tests `n_tests` counts.
+    `higher`, `lower` and `equal` count those in which the new model's figure is so. `rejected`
+    counts those with p < .05, `adjusted` those with p < .05 after Holm's method over all protocols,
+    and `n_tests` the distinct tests of these.
     """
     values = [comparison.difference for comparison in differences]
     return {
@@ -294,33 +331,35 @@ def counts_of(differences: Collection[Comparison]) -> dict[str, int]:
 
 
 def effects_of(members: Sequence[Mapping[str, str]], values: Sequence[float]) -> dict[str, float]:
-    """Returns knob -> how far it moves a figure.
+    """Returns knob -> how far it moves a figure, 0 or more.
 
     Of each two choices of a knob, the values are averaged over the combinations of all other knobs
     that were asked with both; the effect is the largest difference of two such means. A knob
-    without two such choices has none.
+    without two such choices has no effect and is left out.
 
     Args:
-        members: the choices of each member.
-        values: the figure of each.
+        members: knob -> choice, of each member.
+        values: the figure of each member.
 
     >>> effects_of([{"unit": "token"}, {"unit": "word"}], [0.5, 1.0])
     {'unit': 0.5}
     """
     effects = {}
     for knob in KNOBS:
+        # choice of this knob -> choices of all other knobs -> value
         by_choice: dict[str, dict[frozenset[tuple[str, str]], float]] = {}
         for choices, value in zip(members, values, strict=True):
             if knob in choices:
                 other_choices = frozenset(choices.items() - {(knob, choices[knob])})
                 by_choice.setdefault(choices[knob], {})[other_choices] = value
-        moves = []
-        for a, b in combinations(by_choice.values(), 2):
-            common = sorted(a.keys() & b.keys(), key=sorted)  # of all other knobs
+        mean_differences = []
+        for values_a, values_b in combinations(by_choice.values(), 2):
+            common = sorted(values_a.keys() & values_b.keys(), key=sorted)
             if common:
-                moves.append(abs(statistics.fmean(a[item] - b[item] for item in common)))
-        if moves:
-            effects[knob] = max(moves)
+                differences = [values_a[other] - values_b[other] for other in common]
+                mean_differences.append(abs(statistics.fmean(differences)))
+        if mean_differences:
+            effects[knob] = max(mean_differences)
     return effects
 
 
@@ -330,7 +369,8 @@ def multiverse_of(
     """Returns the multiverse of some runs in a folder, on the same rows.
 
     Args:
-        models: label of each model -> choices and run of its members, the default protocol first.
+        models: label of each model -> choices (of its open knobs) and run of each member, that of
+            the default protocol first.
         headlines: figures of all these runs, see `lmdiag.report.selections.headlines`.
         folder: that holds the run directories.
     """
@@ -339,12 +379,19 @@ def multiverse_of(
     for label, members_of_model in models.items():
         for choices, run in members_of_model:
             info = run.results.model
-            path = run.path.relative_to(folder).as_posix()
-            model_facts = info.id, info.revision, info.commit, info.kind
-            members.append(Member(label, *model_facts, choices, path, run.results.signature))
-            forms |= {
-                task: model_facts.form for task, model_facts in run.results.data.tasks.items()
-            }
+            member = Member(
+                model=label,
+                id=info.id,
+                revision=info.revision,
+                commit=info.commit,
+                kind=info.kind,
+                choices=choices,
+                path=run.path.relative_to(folder).as_posix(),
+                signature=run.results.signature,
+            )
+            members.append(member)
+            for task, task_data in run.results.data.tasks.items():
+                forms[task] = task_data.form
     addresses = headlines[[*FigureKey._fields, "heading"]].drop_duplicates()
     figures = [Headline(*address) for address in addresses.itertuples(index=False, name=None)]
     return Multiverse(members, forms, figures, path=folder)
