@@ -247,7 +247,7 @@ def test_rounding_of_the_dtype_is_not_marked(dtype, most, board):
     assert row.figures[FIRST].n == 18
     for items in (most, most + 1):
         claimed = {FIRST: (row.figures[FIRST].value or 0.0) - items / 18}
-        assert replace(row, claimed=claimed).differing == (claimed if items > most else {})
+        assert replace(row, claimed=claimed).differing_claims == (claimed if items > most else {})
 
 
 # ---- running -------------------------------------------------------------------------------------

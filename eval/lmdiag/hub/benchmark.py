@@ -18,22 +18,26 @@ if TYPE_CHECKING:
 
 
 def columns() -> dict[FigureKey, FigureSelection]:
-    """Returns the address of each figure of the leaderboard -> its selection, in order."""
-    by_address = {}
+    """Returns the figure of each column of the leaderboard -> how a diagnostic declares it.
+
+    The columns are in order, and all of them have a label, by default the name of the measure.
+    """
+    selection_of = {}
     for task, diagnostic in diagnostics.built_in().items():
         for selection in diagnostic.leaderboard:
             for measure in selection.measures:
                 labelled = replace(selection, label=selection.label or measure)
                 for level in selection.levels or ("",):
                     key = FigureKey(task, "none", measure, selection.by, level)
-                    by_address[key] = labelled
-    return by_address
+                    selection_of[key] = labelled
+    return selection_of
 
 
 def task_id(key: FigureKey) -> str:
-    """Returns the id of a figure in `eval-lmdiag.yaml`: config, measure (`_at_` for `@`), level.
+    """Returns the id of a figure in `eval-lmdiag.yaml`: task, measure (`_at_` for `@`) and level.
 
-    The Hub takes one value per task of a benchmark, so each column is a task of its own.
+    They are joined by `_`, e.g. `cprag102_accuracy_at_5`. The Hub takes one value per task of a
+    benchmark, so each column is a task of its own.
     """
     parts = (key.task, key.measure.replace("@", "_at_"), key.level)
     return re.sub(r"[./]", "_", "_".join(filter(None, parts)))
@@ -55,14 +59,17 @@ def protocol_problem(protocol: Protocol) -> str | None:
     The leaderboard has the default protocol on all rows of the three diagnostics; other published
     diagnostics may be added.
     """
-    same = {name: getattr(protocol, name) for name in ("tasks", "verbs", "entropy")}
-    default = vars(Protocol(**same))
-    changed = [name for name, value in vars(protocol).items() if value != default[name]]
+    missing_tasks = [task for task in DIAGNOSTICS if task not in protocol.tasks]
+    if missing_tasks:
+        return f"it lacks {', '.join(missing_tasks)}, which the leaderboard shows"
     published = [x.name for x in diagnostics.built_in().values() if x.in_data_set]
-    if missing := [task for task in DIAGNOSTICS if task not in protocol.tasks]:
-        return f"it lacks {', '.join(missing)}, which the leaderboard shows"
-    if foreign := [task for task in protocol.tasks if task not in published]:
-        return f"the leaderboard does not have {first_few(foreign)}: submit a run without it"
+    other_tasks = [task for task in protocol.tasks if task not in published]
+    if other_tasks:
+        return f"the leaderboard does not have {first_few(other_tasks)}: submit a run without it"
+    # may differ: the tasks, the number of verbs of agreement, and whether entropy is recorded
+    free_fields = {name: getattr(protocol, name) for name in ("tasks", "verbs", "entropy")}
+    default = vars(Protocol(**free_fields))
+    changed = [name for name, value in vars(protocol).items() if value != default[name]]
     if changed:
         return f"it was not made with the default {', '.join(changed)}, as the leaderboard is"
     return None

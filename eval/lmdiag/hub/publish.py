@@ -22,8 +22,8 @@ from lmdiag.types import BadInput
 if TYPE_CHECKING:
     from huggingface_hub import CommitInfo, HfApi
 
-_LISTED = 6
-"""Files up to which each is listed, and YAML is shown."""
+_MOST_LISTED = 6
+"""Files of a commit up to which each is listed, and YAML is shown."""
 
 _METRIC = "cloze_diagnostics"
 _BENCHMARK = "eval.yaml"
@@ -82,14 +82,16 @@ class Commit:
     replaces: str = r"(?!)"
 
     def __post_init__(self) -> None:
+        """Refuses a file that contains a token."""
         for path, content in self.files.items():
             if find_secret(content):
                 raise BadInput(f"{path} contains a token of the Hub: remove it, and revoke it")
 
     def describe(self, how: str) -> str:
-        """Returns what would be sent: a line per file with its size in bytes, and YAML as it is.
+        """Returns a text that shows the commit: repository, title, files with bytes, description.
 
-        Of many files, Parquet files, and those of a folder, have one line.
+        Of few files, each has a line, and the content of YAML files is shown. Of many, all Parquet
+        files have one line, and so have the files of each folder.
 
         Args:
             how: "private", "public" or "pull request".
@@ -97,27 +99,42 @@ class Commit:
         kind = f"{self.sdk} space" if self.sdk else self.repo_type
         total = f"{len(self.files)} files, {sum(map(len, self.files.values())):,} bytes"
         lines = [f"{self.repo_id} ({kind}, {how}): {total}; {self.title}"]
-        is_small = len(self.files) <= _LISTED
-        sizes = dict[str, list[int]]()  # of files, or of all in a folder or of a kind
+        lists_all = len(self.files) <= _MOST_LISTED
+        sizes_of_line = dict[str, list[int]]()  # name in a line -> bytes of its files
         for path, content in sorted(self.files.items()):
-            name = path if is_small or "/" not in path else f"{path.partition('/')[0]}/"
-            name = "*.parquet" if path.endswith(".parquet") and not is_small else name
-            sizes.setdefault(name, []).append(len(content))
-        for name, file_sizes in sizes.items():
-            count = "" if name in self.files else f" ({len(file_sizes)} files)"
-            lines.append(f"  {sum(file_sizes):>11,}  {visible(name)}{count}")
-            if name.endswith(".yaml") and is_small:
+            if lists_all:
+                name = path
+            elif path.endswith(".parquet"):
+                name = "*.parquet"
+            elif "/" in path:
+                name = f"{path.partition('/')[0]}/"
+            else:
+                name = path
+            sizes_of_line.setdefault(name, []).append(len(content))
+        for name, sizes in sizes_of_line.items():
+            count = "" if name in self.files else f" ({len(sizes)} files)"
+            lines.append(f"  {sum(sizes):>11,}  {visible(name)}{count}")
+            if name.endswith(".yaml") and lists_all:
                 lines.append(textwrap.indent(self.files[name].decode().rstrip(), "    "))
         return "\n".join([*lines, textwrap.indent(self.description, "  ")]).rstrip()
 
     def publish(self, api: HfApi, *, private: bool) -> tuple[str, bool]:
-        """Creates the repository if need be and commits; returns address, and if it is private."""
-        where: dict[str, Any] = {"repo_id": self.repo_id, "repo_type": self.repo_type}
+        """Sends the commit, and creates the repository if it does not exist.
+
+        Args:
+            api: client of the Hub.
+            private: whether a new repository is private; an existing one stays as it is.
+
+        Returns:
+            the address of the commit, and whether the repository is private.
+        """
+        repository: dict[str, Any] = {"repo_id": self.repo_id, "repo_type": self.repo_type}
         with plain_errors(f"cannot publish to {self.repo_id}"):
-            api.create_repo(**where, private=private, space_sdk=self.sdk, exist_ok=True)
-            old = set(api.list_repo_files(**where)) - set(self.files)
-            commit = self._send(api, [path for path in old if re.fullmatch(self.replaces, path)])
-            return commit.commit_url, bool(api.repo_info(**where).private)
+            api.create_repo(**repository, private=private, space_sdk=self.sdk, exist_ok=True)
+            other_files = set(api.list_repo_files(**repository)) - set(self.files)
+            removed = [path for path in other_files if re.fullmatch(self.replaces, path)]
+            commit = self._send(api, removed)
+            return commit.commit_url, bool(api.repo_info(**repository).private)
 
     def propose(self, api: HfApi) -> str | None:
         """Opens a pull request and returns its address; None if the repository has it all."""
@@ -127,6 +144,7 @@ class Commit:
     def _send(
         self, api: HfApi, removed: Sequence[str] = (), *, create_pr: bool = False
     ) -> CommitInfo:
+        """Adds `files` and removes the paths `removed`, in one commit or in a pull request."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         operations: list[Any] = [CommitOperationDelete(path) for path in sorted(removed)]
@@ -140,36 +158,41 @@ class Commit:
 def plan_data(folder: Path, repo_id: str, *, benchmark: bool = False) -> Commit:
     """Plans to publish a built data set directory: the files that were built, and no others.
 
+    `BadInput` if it is no such directory, or if a file in it was changed since then.
+
     Args:
         folder: directory that `lmdiag build` wrote.
         repo_id: target repository.
         benchmark: send `eval.yaml` too, which the Hub accepts from registered benchmarks only.
     """
-    files = _collect(folder, repo_id)
+    files = _files_to_publish(folder, repo_id)
     try:
-        built = dict(read_json(folder / _PROVENANCE)["outputs"])
+        digest_of_file = dict(read_json(folder / _PROVENANCE)["outputs"])
     except (BadInput, KeyError, TypeError, ValueError):
-        built = {}
-    if not built:
+        digest_of_file = {}
+    if not digest_of_file:
         raise BadInput(
             f"{folder} is not a built data set (it has no {_PROVENANCE} that lists its files): "
             "make one with `lmdiag build DIR`"
         )
-    for path, digest in built.items():
+    for path, digest in digest_of_file.items():
         if path not in files or hashlib.sha256(files[path]).hexdigest() != digest:
             raise BadInput(
                 f"{folder / path} is not the file that was built ({_PROVENANCE} has another "
                 "SHA-256): build the data set again"
             )
-    if benchmark and _BENCHMARK not in built:
+    if benchmark and _BENCHMARK not in digest_of_file:
         raise BadInput(f"{folder} has no {_BENCHMARK} for --benchmark: build the data set again")
-    sent = {path: files[path] for path in (*built, _PROVENANCE) if benchmark or path != _BENCHMARK}
-    return Commit(repo_id, "dataset", sent, replaces=r".*\.parquet")
+    paths = [*digest_of_file, _PROVENANCE]
+    if not benchmark:
+        paths = [path for path in paths if path != _BENCHMARK]
+    published_files = {path: files[path] for path in paths}
+    return Commit(repo_id, "dataset", published_files, replaces=r".*\.parquet")
 
 
 def plan_metric(repo_id: str) -> Commit:
     """Plans to publish the metric of this installation as a Space that `evaluate.load` reads."""
-    files = _collect(resource_path("metrics", _METRIC), repo_id)
+    files = _files_to_publish(resource_path("metrics", _METRIC), repo_id)
     namespace, name = repo_id.split("/")
     if name != _METRIC:
         raise BadInput(
@@ -182,44 +205,49 @@ def plan_metric(repo_id: str) -> Commit:
 def plan_app(repo_id: str) -> Commit:
     """Plans to publish the page of `lmdiag app` as a Space."""
     check_repo_id(repo_id, "--repo-id")
-    files = {"README.md": "space.card.md", "app.py": "space.py"}
-    sent = {path: read_bytes(resource_path("cards", name)) for path, name in files.items()}
-    sent["requirements.txt"] = b"lm-diagnostics[app,word]\n"
-    return Commit(repo_id, "space", sent, sdk="gradio")
+    files = {
+        "README.md": read_bytes(resource_path("cards", "space.card.md")),
+        "app.py": read_bytes(resource_path("cards", "space.py")),
+        "requirements.txt": b"lm-diagnostics[app,word]\n",
+    }
+    return Commit(repo_id, "space", files, sdk="gradio")
 
 
 def plan_leaderboard(folder: Path, repo_id: str) -> Commit:
-    """Plans to publish a leaderboard as a static Space, without pages of models that left it."""
+    """Plans to publish a leaderboard as a static Space; pages of models that left it are removed.
+
+    `BadInput` if the folder is no leaderboard, or shows the path of a model on this machine.
+    """
     if not is_file(folder / SITE_INDEX):
         raise BadInput(
             f"{folder} is not a leaderboard: make one with `lmdiag leaderboard REQUESTS... --out`"
         )
-    files = _collect(folder, repo_id)
+    files = _files_to_publish(folder, repo_id)
     commit = Commit(repo_id, "space", files, sdk="static", replaces=r"models/.*")
-    if path := next(filter(None, map(_local_path, _models_of_site(folder))), ""):
-        raise BadInput(
-            f"{folder} shows the local path {shortened(path)} as the name of a model: "
-            "build it from ids on the Hub"
-        )
+    for model in _models_of_site(folder):
+        name = str(model["id"])
+        is_local = not model["commit"] and not name.startswith("demo:")
+        if is_local:
+            raise BadInput(
+                f"{folder} shows the local path {shortened(name)} as the name of a model: "
+                "build it from ids on the Hub"
+            )
     return commit
 
 
 def _models_of_site(folder: Path) -> list[Mapping[str, str | None]]:
-    """Returns the facts on the models of a leaderboard that was built."""
+    """The facts on the models (`id`, `commit`, ...) of a leaderboard that was built."""
     try:
         return [row["model"] for row in read_json(folder / SITE_INDEX)["rows"]]
     except (KeyError, TypeError, ValueError):
         raise BadInput(f"{folder / SITE_INDEX} is damaged: build the leaderboard again") from None
 
 
-def _local_path(model: Mapping[str, str | None]) -> str:
-    """Returns the id of a model that is not on the Hub, whose rows have no commit; else ""."""
-    name = str(model["id"])
-    return "" if model["commit"] or name.startswith("demo:") else name
+def _files_to_publish(folder: Path, repo_id: str) -> dict[str, bytes]:
+    """Path in a repository -> content of all files in a folder but hidden ones and bytecode.
 
-
-def _collect(folder: Path, repo_id: str) -> dict[str, bytes]:
-    """Returns path in the repository -> content, without hidden files and bytecode."""
+    `repo_id` is checked first; a link in the folder is refused (`BadInput`).
+    """
     check_repo_id(repo_id, "--repo-id")
     if not is_folder(folder):
         raise BadInput(f"{folder} is not a directory: name the one to publish")

@@ -70,8 +70,11 @@ class RunRequest(BaseModel):
 def parse_request(text: str, path: str) -> RunRequest:
     """Returns the request of a YAML text.
 
-    `BadInput` names a field that is missing, unknown or wrong. `path` is the place of the file in
-    the results repository, which must be that of the request.
+    `BadInput` names a field that is missing, unknown or wrong.
+
+    Args:
+        text: content of the file.
+        path: of the file in the results repository; it must be that of the request.
     """
     try:
         # Texts only: no value becomes a number, a date or null by its look.
@@ -85,6 +88,7 @@ def parse_request(text: str, path: str) -> RunRequest:
 
 
 def _validated(content: Any, prefix: str = "") -> RunRequest:
+    """The request of a mapping of fields; `BadInput` begins with `prefix` and names the problem."""
     try:
         return RunRequest.model_validate(content)
     except ValidationError as error:
@@ -94,7 +98,13 @@ def _validated(content: Any, prefix: str = "") -> RunRequest:
 def request_of(
     model: str, revision: str | None, dtype: str, quantization: str | None = None, note: str = ""
 ) -> RunRequest:
-    """Returns the request of a model on the Hub: its full id, and the commit of a revision."""
+    """Returns the request of a model on the Hub, which is asked for its full id and its commit.
+
+    Args:
+        model: id; demo models are refused (`BadInput`).
+        revision: branch, tag or commit; None for the default branch.
+        dtype, quantization, note: see `RunRequest`.
+    """
     from huggingface_hub import HfApi
 
     if model.startswith("demo:"):
@@ -106,11 +116,18 @@ def request_of(
 
 
 def offer_request(request: RunRequest, results_repo: str, claimed: bytes | None = None) -> Commit:
-    """Returns the pull request on a results repository; `claimed` is a `results.json` beside it."""
+    """Returns the pull request that adds a request to a results repository.
+
+    Args:
+        request: what is to be run.
+        results_repo: id of the repository.
+        claimed: content of a `results.json` beside the request; None to leave it out.
+    """
     check_repo_id(results_repo, "--results-repo")
     files = {request.path: request.to_yaml().encode()}
     if claimed is not None:
-        files[str(Path(request.path).with_suffix(".json"))] = claimed
+        claim_path = str(Path(request.path).with_suffix(".json"))
+        files[claim_path] = claimed
     description = f"Request to run `{request.model}` at `{request.commit}` in {request.precision}."
     return Commit(results_repo, "dataset", files, f"Run {request.model}", description)
 
@@ -131,12 +148,14 @@ def offers_of_run(
     run = load_run(folder, data and check_repo_id(data, "--data"))
     results = run.results
     model = run.results.model
-    source = results.data.source
-    revision = results.data.revision or ""
-    if data is not None:
+    if data is None:
+        source = results.data.source
+        revision = results.data.revision or ""
+    else:
         source = data
         revision = run.stimuli[DIAGNOSTICS[0]].revision or ""
-    if problem := protocol_problem(results.protocol):
+    problem = protocol_problem(results.protocol)
+    if problem:
         raise BadInput(f"{folder} cannot be submitted: {problem}")
     if not is_on_hub(source) or not re.fullmatch(COMMIT, revision):
         raise BadInput(
@@ -148,28 +167,39 @@ def offers_of_run(
             f"{folder} cannot be submitted: {model.id} at {model.commit} is not a commit of a "
             "model on the Hub: push the model and run it by its id"
         )
-    _ = run.predictions  # checks that they are those of the results
+    _ = run.predictions  # reading them checks that they are those of the results
     request = request_of(model.id, model.commit, model.dtype, model.quantization, note)
-    offers = [_offer_figures(request.model, results, source, revision, results_repo or source)]
+    offers = []
     if results_repo is not None:
         claimed = read_bytes(folder / RESULTS, MAX_CLAIM)
-        offers.insert(0, offer_request(request, results_repo, claimed))
+        offers.append(offer_request(request, results_repo, claimed))
+    linked_repo = results_repo or source
+    offers.append(_offer_figures(request.model, results, source, revision, linked_repo))
     return offers
 
 
-def _offer_figures(model: str, results: Results, data: str, revision: str, link: str) -> Commit:
-    """Returns the pull request on the model's repository; `link` is a data set on the Hub."""
+def _offer_figures(
+    model: str, results: Results, data: str, revision: str, linked_repo: str
+) -> Commit:
+    """The pull request that adds the figures of a run to the repository of its model.
+
+    Args:
+        model: id on the Hub.
+        results: of the run.
+        data, revision: id and commit of the data set on the Hub.
+        linked_repo: id of the data set or results repository that readers of a figure are sent to.
+    """
     from huggingface_hub import EvalResultEntry, constants, eval_result_entries_to_yaml
 
     entries = []
     for task_id, figure in leaderboard_figures(results).items():
-        low = figure.ci_low
-        high = figure.ci_high
-        interval = "" if low is None else f", 95% interval {low:.3f}-{high:.3f}"
+        interval = ""
+        if figure.ci_low is not None:
+            interval = f", 95% interval {figure.ci_low:.3f}-{figure.ci_high:.3f}"
         entries.append(
             EvalResultEntry(
                 dataset_id=data, task_id=task_id, value=figure.value, dataset_revision=revision,
-                date=results.finished, source_url=f"{constants.ENDPOINT}/datasets/{link}",
+                date=results.finished, source_url=f"{constants.ENDPOINT}/datasets/{linked_repo}",
                 source_name="lmdiag", notes=f"{results.signature} (n {figure.n}{interval})",
             )
         )  # fmt: skip

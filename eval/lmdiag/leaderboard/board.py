@@ -27,7 +27,7 @@ from lmdiag.asking.protocol import Protocol
 from lmdiag.files import reading, secrets, writing
 from lmdiag.hub.requests import RunRequest
 from lmdiag.leaderboard.child import child_environment
-from lmdiag.leaderboard.entries import Entry, RankedEntry, merged, ranked
+from lmdiag.leaderboard.entries import Entry, RankedEntry, merge_copies, ranked
 from lmdiag.results import REPORT, RESULTS, Run
 from lmdiag.stimuli import Stimuli
 from lmdiag.text import shortened
@@ -40,7 +40,7 @@ MAX_COMMITS = 5
 """Commits of a model for which requests may wait."""
 
 _MAX_LOG = 2**16
-"""Bytes that are read of what a run said, from the end."""
+"""Bytes that are read of what a run printed, from the end."""
 
 
 @dataclass(frozen=True)
@@ -89,21 +89,31 @@ class Board:
         return self.runs / digest / request.precision / slug / results.protocol_slug(self.protocol)
 
     def run(self, request: RunRequest) -> Run | None:
-        """Returns the finished run of a request; None without one, and where it is damaged."""
+        """Returns the finished run of a request; None if there is none, or a damaged or other one.
+
+        The run must have the requested model, commit, precision and signature, and a report.
+        """
         path = self.folder(request)
         try:
             run = results.opened_run(path, results.read_results(path), self.stimuli)
         except BadInput:
             return None
         model = run.results.model
-        facts = (model.id, model.dtype, model.quantization, run.results.signature)
+        run_facts = (model.id, model.dtype, model.quantization, run.results.signature)
         requested = (request.model, request.dtype, request.quantization, self.signature)
-        is_same = facts == requested and request.commit in ("", model.commit)
-        return run if is_same and reading.is_file(path / REPORT) else None
+        is_requested = run_facts == requested and request.commit in ("", model.commit)
+        return run if is_requested and reading.is_file(path / REPORT) else None
+
+    def _failure_file(self, request: RunRequest) -> Path:
+        """The file that says why a request has no run, beside its run directory."""
+        return self.folder(request).with_name("failure.json")
 
     def failure(self, request: RunRequest) -> tuple[str, float]:
-        """Returns why a request has no run, and the limit on time that it exceeded, else 0."""
-        file = self.folder(request).with_name("failure.json")
+        """Returns why a request has no run, and the limit in seconds that its run exceeded.
+
+        The limit is 0 if the run failed for another reason, or was not tried.
+        """
+        file = self._failure_file(request)
         try:
             content = reading.read_json(file)
         except BadInput:
@@ -114,42 +124,54 @@ class Board:
         return "not run yet", 0.0  # there is no file, or it is damaged
 
     def capped(self, entries: Iterable[Entry]) -> Iterator[Entry]:
-        """Yields entries; those beyond the caps on open requests have a reason and no request.
+        """Yields all entries; one beyond the caps on waiting requests loses its request.
 
-        Of a model, requests of at most `MAX_COMMITS` commits are run by one command, and one for
-        each dtype of a commit.
+        It has a reason instead. Of a model, at most `MAX_COMMITS` commits wait, and each of them
+        once in each dtype; requests with a run do not count.
         """
-        commits: dict[str, set[str]] = {}
-        dtypes = set[tuple[str, str, str]]()
+        commits_of_model: dict[str, set[str]] = {}
+        waiting = set[tuple[str, str, str]]()  # model, commit and dtype
         for entry in entries:
             request = entry.request
-            if request and not reading.is_file(self.folder(request) / RESULTS):
-                model = request.model.lower()  # as on the Hub, letter case makes no other name
-                seen = commits.setdefault(model, set())
-                key = model, request.commit, request.dtype
-                if key in dtypes or len(seen | {request.commit}) > MAX_COMMITS:
-                    reason = f"at most {MAX_COMMITS} commits of a model wait, in each dtype once"
-                    yield Entry(request.path, claimed=entry.claimed, reason=reason)
-                    continue
-                seen.add(request.commit)
-                dtypes.add(key)
-            yield entry
+            if request is None or reading.is_file(self.folder(request) / RESULTS):
+                yield entry
+                continue
+            model = request.model.lower()  # as on the Hub, letter case makes no other name
+            commits = commits_of_model.setdefault(model, set())
+            key = model, request.commit, request.dtype
+            if key in waiting or len(commits | {request.commit}) > MAX_COMMITS:
+                reason = f"at most {MAX_COMMITS} commits of a model wait, in each dtype once"
+                yield Entry(request.path, claimed=entry.claimed, reason=reason)
+            else:
+                commits.add(request.commit)
+                waiting.add(key)
+                yield entry
 
     def rows(self, entries: Iterable[Entry]) -> tuple[list[RankedEntry], list[Entry]]:
-        """Returns the rows in order of rank, and by name the entries without a run."""
+        """Returns the entries with a run in order of rank, and those without one by name.
+
+        The latter have the reason why they have no run.
+        """
         rows = []
-        others = []
+        without_run = []
         for entry in entries:
             if entry.request is None:
-                others.append(entry)
-            elif run := self.run(entry.request):
+                without_run.append(entry)
+                continue
+            run = self.run(entry.request)
+            if run:
                 rows.append(RankedEntry(**vars(entry) | {"run": run}))
             else:
-                others.append(replace(entry, reason=self.failure(entry.request)[0]))
-        return ranked(merged(rows)), sorted(others, key=lambda entry: (entry.name, entry.key))
+                reason, _ = self.failure(entry.request)
+                without_run.append(replace(entry, reason=reason))
+        without_run.sort(key=lambda entry: (entry.name, entry.key))
+        return ranked(merge_copies(rows)), without_run
 
     def locked(self) -> AbstractContextManager[Any]:
-        """Takes the runs and the site for one command; `BadInput` if another one holds them."""
+        """Returns a context in which no other command uses the runs and the site.
+
+        `BadInput` if another one does at the moment.
+        """
         self.runs.mkdir(parents=True, exist_ok=True)
         busy = f"another lmdiag leaderboard is at work in {self.runs}: wait for it"
         return writing.take_lock(self.runs / ".lock", busy)
@@ -161,40 +183,46 @@ class Board:
         failed for another reason is tried again each time.
         """
         for request in requests:
-            if self.run(request) or self.failure(request)[1] >= self.seconds:
+            _, exceeded_limit = self.failure(request)
+            if self.run(request) or exceeded_limit >= self.seconds:
                 continue
             say(f"running {request.model} {request.commit[:12]} {request.precision}")
-            seconds = 0.0
+            exceeded_limit = 0.0
             try:
                 reason = self._run_child(request)
             except subprocess.TimeoutExpired:
-                seconds = self.seconds
-                reason = f"it took longer than {seconds:g} seconds"
-            file = self.folder(request).with_name("failure.json")
+                exceeded_limit = self.seconds
+                reason = f"it took longer than {self.seconds:g} seconds"
+            file = self._failure_file(request)
             file.unlink(missing_ok=True)
             if not self.run(request):
                 # For a public page: one line, no secret, no home directory.
                 reason = shortened(secrets.without_secrets(reason).replace(str(Path.home()), "~"))
                 say(f"failed: {reason}")
                 file.parent.mkdir(parents=True, exist_ok=True)
-                writing.write_atomically(file, json.dumps([reason, seconds]).encode())
+                writing.write_atomically(file, json.dumps([reason, exceeded_limit]).encode())
 
     def _run_child(self, request: RunRequest) -> str:
-        """Runs a request in a child; returns what it said last, or raises `TimeoutExpired`."""
-        limit = _memory_limit(self.device)
-        with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as empty:
+        """Runs a request in a child process; returns the last line that it printed.
+
+        That of a run that fails says why. Raises `TimeoutExpired` if it takes longer than allowed.
+        """
+        limit_memory = _memory_limit(self.device)
+        with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as empty_folder:
             data = self.data
-            folder = None
-            if request.commit:  # no folder here may stand for a model on the Hub
-                folder = empty
+            working_folder = None  # the current one
+            if request.commit:
+                # In an empty folder, no path can be taken for the id of a model on the Hub. A link
+                # to the data cannot either, since its name has no slash.
+                working_folder = empty_folder
                 if reading.exists(Path(data)):
-                    # the names of models have a slash, that of the link none
-                    real = reading.real_path(Path(data))
-                    Path(empty, data := real.name).symlink_to(real)
+                    data_path = reading.real_path(Path(data))
+                    data = data_path.name
+                    Path(empty_folder, data).symlink_to(data_path)
             child = subprocess.Popen(
-                self._command(request, data), env=child_environment(), cwd=folder, stderr=log,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
-                preexec_fn=limit,
+                self._command(request, data), env=child_environment(), cwd=working_folder,
+                stderr=log, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                start_new_session=True, preexec_fn=limit_memory,
             )  # fmt: skip
             try:
                 code = child.wait(self.seconds)
@@ -203,16 +231,20 @@ class Board:
                     with suppress(ProcessLookupError):
                         os.killpg(child.pid, signal.SIGKILL)  # with all that it has started
                 child.wait()
-            log.seek(max(0, log.seek(0, os.SEEK_END) - _MAX_LOG))
+            log_size = log.seek(0, os.SEEK_END)
+            log.seek(max(0, log_size - _MAX_LOG))
             lines = log.read().decode("utf-8", "replace").strip().splitlines()
         if code < 0:
             return f"the run was ended by {signal.Signals(-code).name}"
         return lines[-1].removeprefix("lmdiag: error: ") if lines else f"exit code {code}"
 
     def _command(self, request: RunRequest, data: str) -> list[str]:
-        """Returns the command line of the process that runs a request, see its module `child`."""
+        """Returns the command line of the process that runs a request, see its module `child`.
+
+        `data` is the data set as the process finds it: an id on the Hub, or a path.
+        """
         folder = self.folder(request)
-        output = reading.real_path(folder.parents[1])
+        output = reading.real_path(folder.parents[1])  # the run adds model and protocol
         options = {
             "--model": request.model, "--revision": request.commit, "--dtype": request.dtype,
             "--quantization": request.quantization, "--output": str(output),
@@ -223,14 +255,23 @@ class Board:
         command = [sys.executable, "-P", "-m", "lmdiag.leaderboard.child"]
         command += [str(os.getpid()), str(self.most_parameters), request.model, request.commit]
         command += ["run", "--quiet", "--tasks", *self.tasks]
-        command += [word for name, value in options.items() if value for word in (name, value)]
+        for name, value in options.items():
+            if value:
+                command += [name, value]
         if reading.is_file(folder / RESULTS):
             command.append("--overwrite")  # it is there but is not the run of this request
         return command
 
 
 def _memory_limit(device: str | None) -> Callable[[], None] | None:
-    """Returns what a child calls first to limit its memory to the free one; None for no limit."""
+    """Returns a function that limits the memory of the process that calls it; None for no limit.
+
+    A child calls it before its program starts. The limit is the memory that is free now, or that of
+    this process if it is lower.
+
+    Args:
+        device: on which the child computes, see `Board`; on accelerators there is no limit.
+    """
     if sys.platform == "win32":
         raise BadInput(
             "the runs of a leaderboard need limits that Windows does not have: use Linux, macOS or "
@@ -242,16 +283,21 @@ def _memory_limit(device: str | None) -> Callable[[], None] | None:
         memory = free_memory(device)
         if memory is None:
             return None
-        _, most = resource.getrlimit(resource.RLIMIT_DATA)
-        if most != resource.RLIM_INFINITY:  # of the board itself, as by `ulimit -d`
-            memory = min(memory, most)
+        _, own_limit = resource.getrlimit(resource.RLIMIT_DATA)  # e.g. by `ulimit -d`
+        if own_limit != resource.RLIM_INFINITY:
+            memory = min(memory, own_limit)
         return partial(resource.setrlimit, resource.RLIMIT_DATA, (memory, memory))
 
 
 def free_memory(device: str | None) -> int | None:
-    """Returns most of the free memory in bytes; None where a run may use an accelerator.
+    """Returns nine tenths of the free memory in bytes; None where a run may use an accelerator.
 
     The libraries of accelerators reserve much more address space than they use.
+
+    Args:
+        device: "cpu", an accelerator, or None for an accelerator if this machine has one.
     """
-    uses_processor = device == "cpu" or not (device or any(map(os.path.exists, _ACCELERATORS)))
-    return int(0.9 * psutil.virtual_memory().available) if uses_processor else None
+    has_accelerator = any(map(os.path.exists, _ACCELERATORS))
+    if device == "cpu" or not (device or has_accelerator):
+        return int(0.9 * psutil.virtual_memory().available)  # the rest is for the board
+    return None

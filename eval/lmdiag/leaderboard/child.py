@@ -18,12 +18,13 @@ from lmdiag.files.reading import MAX_INDEX, parse_json, read_bytes
 from lmdiag.types import BadInput
 
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
+"""The only file of weights of a model, or the file that lists several."""
 
 MAX_SHARDS = 500
 """Files of weights of a model."""
 
 _MOST_BYTES = 8
-"""Of a parameter in a file of weights, those of float64."""
+"""Bytes of a parameter in a file of weights, at most: those of float64."""
 
 TOKEN = "LMDIAG_BOARD_TOKEN"
 """Variable with the token for gated models: it is the only one that a run gets."""
@@ -43,7 +44,8 @@ def child_environment() -> dict[str, str]:
     env = {name: os.environ[name] for name in _PASSED if name in os.environ}
     # The saved token of the owner, which may write, is not read.
     env |= {"PYTHONSAFEPATH": "1", "HF_TOKEN_PATH": os.devnull}
-    if token := os.environ.get(TOKEN):
+    token = os.environ.get(TOKEN)
+    if token:
         env["HF_TOKEN"] = token
     return env
 
@@ -53,6 +55,10 @@ def check_model(model: str, commit: str, most: int) -> None:
 
     Refused are another id or commit, missing safetensors weights, too many files of weights or
     parameters, and a header or an index that is damaged or too large.
+
+    Args:
+        model, commit: id on the Hub, and its commit.
+        most: number of parameters that is allowed.
     """
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HfHubHTTPError
@@ -72,20 +78,28 @@ def check_model(model: str, commit: str, most: int) -> None:
                 raise BadInput(
                     f"{where} has {size:,} bytes of weights, too many for {most:,} parameters"
                 )
-            n = 0
+            n_parameters = 0
             for name in names:
                 header = api.parse_safetensors_file_metadata(model, name, revision=commit)
-                n += sum(header.parameter_count.values())
+                n_parameters += sum(header.parameter_count.values())
         except (BadInput, HfHubHTTPError):
             raise
         except Exception:  # the header is a stranger's; the client does not check it
             raise BadInput(f"{where} has damaged safetensors weights") from None
-    if n > most:
-        raise BadInput(f"{where} has {n:,} parameters, more than {most:,}")
+    if n_parameters > most:
+        raise BadInput(f"{where} has {n_parameters:,} parameters, more than {most:,}")
 
 
 def _weight_files(where: str, model: str, commit: str, sizes: Mapping[str, int]) -> list[str]:
-    """Returns the names of the files with weights; `sizes` are those of all files in bytes."""
+    """Returns the names of the safetensors files of a model on the Hub.
+
+    Without any, or with too many or a too large index, the model is refused (`BadInput`).
+
+    Args:
+        where: what messages call the model and its commit.
+        model, commit: id on the Hub, and its commit.
+        sizes: name of each file of the repository -> bytes.
+    """
     from huggingface_hub import hf_hub_download
 
     if _WEIGHTS in sizes:
@@ -103,7 +117,15 @@ def _weight_files(where: str, model: str, commit: str, sizes: Mapping[str, int])
 
 
 def main(board: str, most: str, model: str, commit: str, *command: str) -> None:
-    """Checks the model of a request, then becomes a command, which ends with the board."""
+    """Checks the model of a request, then runs a command of lmdiag in this process.
+
+    Args:
+        board: process id of the board; this process ends when the board does.
+        most: number of parameters that is allowed.
+        model, commit: id on the Hub, and its commit; a model of this machine has none ("") and is
+            not checked.
+        command: e.g. "run" and its options.
+    """
     end_with_parent(int(board))
     if commit:
         try:

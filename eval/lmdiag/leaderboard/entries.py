@@ -27,7 +27,7 @@ class Entry:
     """A request, or a file that is not one.
 
     Attributes:
-        name: of the model; of a file that is not a request, its place.
+        name: of the model; of a file that is not a request, repository and path.
         request: what is to be run; None for a file that is not a request.
         claimed: id of a column -> the figure that the submitter claims; shown and never ranked.
         reason: why it has no run.
@@ -40,7 +40,7 @@ class Entry:
 
     @property
     def key(self) -> str:
-        """Distinguishes entries; requests of the same run have the same one."""
+        """A text that distinguishes entries; requests of the same run have the same one."""
         return self.request.path if self.request else self.name
 
     @property
@@ -94,22 +94,26 @@ class RankedEntry(Entry):
         return f"models/{file_name(self.name, self.key)}.html"
 
     @property
-    def differing(self) -> dict[str, float]:
-        """Column -> the claimed value, where it differs from the computed one beyond rounding."""
-        flips = _MAY_FLIP["bfloat16" if self.model.quantization else self.model.dtype]
+    def differing_claims(self) -> dict[str, float]:
+        """Id of a column -> the claimed value, if it differs from the computed one beyond rounding.
+
+        Figures may differ by a few items, see `_MAY_FLIP`.
+        """
+        n_flips = _MAY_FLIP["bfloat16" if self.model.quantization else self.model.dtype]
         differing = {}
-        for key, value in self.claimed.items():
-            figure = self.figures.get(key)
-            if (
-                figure is None
-                or abs(value - (figure.value or 0.0)) > flips / (figure.n or 1) + 1e-9
-            ):
-                differing[key] = value
+        for column, value in self.claimed.items():
+            figure = self.figures.get(column)
+            if figure is None:
+                differing[column] = value
+                continue
+            tolerance = n_flips / (figure.n or 1) + 1e-9
+            if abs(value - (figure.value or 0.0)) > tolerance:
+                differing[column] = value
         return differing
 
 
-def merged(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
-    """Returns the rows, equal ones as one: copies of a model stand in the row that was run first.
+def merge_copies(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
+    """Returns the rows, with equal ones as one: that which was run first, which names the others.
 
     Rows are equal if they have the same precision and the same SHA-256 of predictions, which are
     bitwise those of the weights, however these are called and divided into files.
@@ -118,14 +122,18 @@ def merged(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
     for row in sorted(rows, key=lambda row: (row.run.results.finished, row.key)):
         precision = f"{row.model.dtype} {row.model.quantization}"
         groups.setdefault((precision, digest_of_predictions(row.run.path)), []).append(row)
-    return [
-        replace(entry, also=tuple(f"{row.name} · {row.detail}" for row in others))
-        for entry, *others in groups.values()
-    ]
+    merged = []
+    for first_row, *copies in groups.values():
+        names = tuple(f"{copy.name} · {copy.detail}" for copy in copies)
+        merged.append(replace(first_row, also=names))
+    return merged
 
 
 def ranked(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
-    """Returns rows with their ranks, the best first; rows without a value stand last, unranked."""
+    """Returns rows with their ranks, the best first; rows without a value stand last, unranked.
+
+    Rows with equal values share the better rank: 1, 2, 2, 4.
+    """
 
     def value(row: RankedEntry) -> float:
         return -math.inf if row.corrected_sensitivity is None else row.corrected_sensitivity
@@ -134,16 +142,21 @@ def ranked(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
     rank_of: dict[float, int] = {}
     for position, row in enumerate(ordered, start=1):
         rank_of.setdefault(value(row), position)
-    return [
-        replace(row, rank=rank_of[value(row)] if math.isfinite(value(row)) else None)
-        for row in ordered
-    ]
+    ranked_rows = []
+    for row in ordered:
+        rank = rank_of[value(row)] if math.isfinite(value(row)) else None
+        ranked_rows.append(replace(row, rank=rank))
+    return ranked_rows
 
 
 def listed_models(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
-    """Yields requests in float32 of the models, and revisions, that the owner lists."""
+    """Yields requests in float32: one for each model, and revision of it, that the owner lists.
+
+    Demo models and models in folders have no commit.
+    """
     for model, revision in models:
         if model.startswith("demo:") or is_folder(user_path(model)):
+            # without checks: the name is no id on the Hub
             request = RunRequest.model_construct(model=model, commit="", dtype="float32")
         else:
             request = request_of(model, revision, "float32")
@@ -151,33 +164,46 @@ def listed_models(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
 
 
 def read_requests(places: Iterable[str]) -> Iterator[Entry]:
-    """Yields the requests of repositories on the Hub and folders, and files that are not one."""
+    """Yields an entry for each request, and for each file in their place that is not one.
+
+    Args:
+        places: ids of results repositories on the Hub, and folders.
+    """
     from huggingface_hub import snapshot_download
 
     for place in places:
-        # The page is public: it does not tell where on this machine a folder is.
-        root = Path(place)
-        name = real_path(Path(place)).name
         is_download = is_on_hub(place)
         if is_download:
-            files = [f"{REQUESTS}/*.{ending}" for ending in ("yaml", "json")]
+            patterns = [f"{REQUESTS}/*.{ending}" for ending in ("yaml", "json")]
             name = place
             with plain_errors(f"cannot read the requests of {place}"):
-                root = Path(snapshot_download(place, repo_type="dataset", allow_patterns=files))
+                root = Path(snapshot_download(place, repo_type="dataset", allow_patterns=patterns))
+        else:
+            root = Path(place)
+            # The page is public: it does not tell where on this machine a folder is.
+            name = real_path(root).name
         with readable(root):
             paths = sorted((root / REQUESTS).rglob("*.yaml"))
         if not paths:
             raise BadInput(f"{place} has no {REQUESTS}/: name a results repository, a folder with "
                            "requests, or a file with a model on each line")  # fmt: skip
         for path in paths:
-            yield from _read(path, root, name, is_download)
+            yield from _read_request(path, root, name, is_download)
 
 
-def _read(path: Path, root: Path, place: str, is_download: bool) -> Iterator[Entry]:
-    """Yields the request of a file with the figures claimed beside it, and what is wrong."""
+def _read_request(path: Path, root: Path, name: str, is_download: bool) -> Iterator[Entry]:
+    """Yields the request of a YAML file with the figures that are claimed in a JSON file beside it.
+
+    If one of the files is wrong, an entry says why; a request with wrong claims has none.
+
+    Args:
+        path: of the YAML file.
+        root, name: the folder of the repository, and what messages call it.
+        is_download: whether the repository was downloaded from the Hub.
+    """
     request = None
     claimed = {}
-    file = path
+    file = path  # the one that is read
     try:
         _refuse_link(path, root, is_download)
         request = parse_request(read_text(path, 4_000), path.relative_to(root).as_posix())
@@ -185,17 +211,21 @@ def _read(path: Path, root: Path, place: str, is_download: bool) -> Iterator[Ent
         if file.exists():
             _refuse_link(file, root, is_download)
             figures = leaderboard_figures(read_record(Results, file, MAX_CLAIM))
-            values = {key: figure.value or 0.0 for key, figure in figures.items()}
-            claimed = {key: value for key, value in values.items() if 0 <= value <= 1}
+            values = {column: figure.value or 0.0 for column, figure in figures.items()}
+            claimed = {column: value for column, value in values.items() if 0 <= value <= 1}
     except BadInput as error:
-        inside = file.relative_to(root).as_posix()
-        yield Entry(f"{place}/{inside}", reason=str(error).replace(str(file), inside))
+        file_in_root = file.relative_to(root).as_posix()
+        reason = str(error).replace(str(file), file_in_root)
+        yield Entry(f"{name}/{file_in_root}", reason=reason)
     if request is not None:
         yield Entry(request.model, request, claimed)
 
 
 def _refuse_link(file: Path, root: Path, is_download: bool) -> None:
-    """Refuses a link of a stranger: the page may quote what is wrong with the file behind it."""
+    """Raises `BadInput` for a file in `root` that is a link, or in a folder that is one.
+
+    A stranger may have put it there so that the page quotes what is wrong with a file elsewhere.
+    """
     # the files of a download are links into the cache
     if not is_download and real_path(file) != real_path(root) / file.relative_to(root):
         raise BadInput("it is a link, or in a linked folder: put the file itself there")

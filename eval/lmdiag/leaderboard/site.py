@@ -36,19 +36,20 @@ _FACTS = "id", "commit", "kind", "architecture", "dtype", "quantization", "n_par
 """On a model, in `leaderboard.json`."""
 _KINDS = {"masked": "var(--c1)", "causal": "var(--c2)", "seq2seq": "var(--c3)", "mntp": "var(--c4)"}
 """Kind of model -> colour of its points."""
-_NAME = 24
+_NAME_LENGTH = 24
 """Characters of the name beside a point."""
-_SIDES: tuple[dict[str, Any], ...] = ({"dx": 7, "align": "left"}, {"dx": -7, "align": "right"})
-"""Where the names of the smaller and of the larger models stand beside their points."""
+_RIGHT_OF_POINT: dict[str, Any] = {"dx": 7, "align": "left"}
+_LEFT_OF_POINT: dict[str, Any] = {"dx": -7, "align": "right"}
+"""Where the names of the smaller and of the larger models stand."""
 _HALO: dict[str, Any] = {"stroke": "var(--paper)", "strokeWidth": 3}
 """Below each name, so that no line strikes it through."""
 _MOST_TICKS = 6
-_PIXELS, _LETTER, _LINE = 300, 6, 0.06
+_CHART_WIDTH, _LETTER_WIDTH, _NAME_HEIGHT = 300, 6, 0.06
 """Width of a chart and of a letter in pixels, and height of a name as a share of its axis."""
 
 
 def check_target(out: Path) -> None:
-    """Refuses a file, and a directory with other content than a site."""
+    """Raises `BadInput` if the target of a site is a file, or a directory with other content."""
     try:
         names = {path.name for path in out.iterdir()}
     except FileNotFoundError:  # also for a moment while another command replaces the site
@@ -62,8 +63,16 @@ def check_target(out: Path) -> None:
 def write_site(
     out: Path, rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board
 ) -> None:
-    """Writes the site of rows, in order of rank, and other entries, completely or not at all."""
-    work, before = (out.with_name(f".{out.name}.{name}") for name in ("building", "before"))
+    """Writes the site of a leaderboard, completely or not at all.
+
+    Args:
+        out: directory of the site; an earlier one is replaced.
+        rows: in order of rank.
+        others: entries without a run.
+        board: that has run them.
+    """
+    work = out.with_name(f".{out.name}.building")
+    before = out.with_name(f".{out.name}.before")
     for folder in (work, before):  # of an interrupted command
         shutil.rmtree(folder, ignore_errors=True)
     (work / "models").mkdir(parents=True)
@@ -73,28 +82,7 @@ def write_site(
     # The page does not tell where on this machine the data are.
     data = board.data if is_on_hub(board.data) else real_path(Path(board.data)).name
     (work / "index.html").write_text(_page(rows, others, board, data), "utf-8")
-    record = {
-        "schema_version": 1,
-        "data": data,
-        "signature": board.signature,
-        "rows": [
-            {
-                "rank": row.rank,
-                "corrected_sensitivity": row.corrected_sensitivity,
-                "model": {name: getattr(row.model, name) for name in _FACTS},
-                "figures": {key: figure.to_json() for key, figure in row.figures.items()},
-                "claimed_otherwise": row.differing,
-                "also": row.also,
-                "page": row.page,
-            }
-            for row in rows
-        ],
-        "not_run": [
-            {"name": x.name, "reason": x.reason, "detail": x.detail, "claimed": x.claimed}
-            for x in others
-        ],
-    }
-    text = json.dumps(change_texts(record, visible), indent=1, allow_nan=False)
+    text = json.dumps(_json_record(rows, others, board, data), indent=1, allow_nan=False)
     (work / SITE_INDEX).write_text(text, "utf-8")
     if out.exists():
         out.replace(before)
@@ -102,19 +90,44 @@ def write_site(
     shutil.rmtree(before, ignore_errors=True)
 
 
+def _json_record(
+    rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, data: str
+) -> Any:
+    """The content of `leaderboard.json`, with invisible characters spelled out in its texts.
+
+    `data` is the name of the data.
+    """
+    row_records = [
+        {
+            "rank": row.rank,
+            "corrected_sensitivity": row.corrected_sensitivity,
+            "model": {name: getattr(row.model, name) for name in _FACTS},
+            "figures": {key: figure.to_json() for key, figure in row.figures.items()},
+            "claimed_otherwise": row.differing_claims,
+            "also": row.also,
+            "page": row.page,
+        }
+        for row in rows
+    ]
+    other_records = [
+        {"name": x.name, "reason": x.reason, "detail": x.detail, "claimed": x.claimed}
+        for x in others
+    ]
+    record = {
+        "schema_version": 1,
+        "data": data,
+        "signature": board.signature,
+        "rows": row_records,
+        "not_run": other_records,
+    }
+    return change_texts(record, visible)
+
+
 def _page(rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, data: str) -> str:
-    """Returns the page of the site; `data` is the name of the data."""
+    """The page of the site; `data` is the name of the data."""
     titles = {key.task: diagnostics.get(key.task).short_title for key in columns()}
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for key, column in columns().items():
-        figures = [*filter(None, (row.figures.get(task_id(key)) for row in rows))]
-        if figures:
-            chances = {figure.chance for figure in figures} - {None}
-            chance = chances.pop() if len(chances) == 1 else None
-            facts = {"task": key.task, "n": max(x.n or 0 for x in figures), "chance": chance}
-            facts |= {"task_id": task_id(key), "label": column.label}
-            groups.setdefault(key.task, []).append(asdict(column) | facts)
-    overview = [x for columns in groups.values() for x in columns if x["is_overview"]]
+    groups = _column_groups(rows)
+    overview = [column for group in groups.values() for column in group if column["is_overview"]]
     names = {task_id(key): f"{titles[key.task]}, {x.label}" for key, x in columns().items()}
     comparisons = _comparison_results(rows)
     return environment().get_template("leaderboard.html.j2").render(
@@ -133,27 +146,56 @@ def _page(rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, da
     )  # fmt: skip
 
 
-def _comparison_results(rows: Sequence[RankedEntry]) -> dict[str, Any]:
-    """Returns the distinct results of comparing every two rows, and where each of them belongs.
+def _column_groups(rows: Sequence[RankedEntry]) -> dict[str, list[dict[str, Any]]]:
+    """Task -> facts on the columns of the leaderboard in which any row has a figure.
 
-    A result is difference, ends of the interval and p, six digits each, None where undefined.
-    `columns` has for each base row, for each new one, the index of their result.
+    They are the fields of the declared column, and its `task`, `n` (the largest of all rows),
+    `chance` (None unless it is the same in all rows), `task_id` and `label`.
     """
-    index: dict[tuple[float | None, ...], int] = {}
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for key, column in columns().items():
+        figures = [*filter(None, (row.figures.get(task_id(key)) for row in rows))]
+        if figures:
+            chances = {figure.chance for figure in figures} - {None}
+            facts = {
+                "task": key.task,
+                "n": max(figure.n or 0 for figure in figures),
+                "chance": chances.pop() if len(chances) == 1 else None,
+                "task_id": task_id(key),
+                "label": column.label,
+            }
+            groups.setdefault(key.task, []).append(asdict(column) | facts)
+    return groups
+
+
+def _comparison_results(rows: Sequence[RankedEntry]) -> dict[str, Any]:
+    """The results of comparing every two rows, for the script of the page.
+
+    `results` lists distinct results: difference, ends of the interval and p, six digits each, None
+    where undefined. `columns` has for each column a table whose cell [base row][new row] is the
+    index of their result in this list, None where they are not compared.
+    """
+    index_of: dict[tuple[float | None, ...], int] = {}
     tables = {}
-    for key, results in compare_all([row.run for row in rows], columns()).items():
+    for key, outcomes in compare_all([row.run for row in rows], columns()).items():
         table: list[list[int | None]] = [[None] * len(rows) for _ in rows]
-        for (i, j), result in results.items():
-            rounded = tuple(None if math.isnan(x) else round(x, 6) + 0.0 for x in result)
-            table[i][j] = index.setdefault(rounded, len(index))
+        for (base_row, new_row), outcome in outcomes.items():
+            # + 0.0: no negative zero
+            result = tuple(None if math.isnan(x) else round(x, 6) + 0.0 for x in outcome)
+            table[base_row][new_row] = index_of.setdefault(result, len(index_of))
         tables[task_id(key)] = table
-    return {"results": [*index], "columns": tables}
+    return {"results": [*index_of], "columns": tables}
 
 
 def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
-    """Returns the chart of a figure that some row has; points have the names of their models.
+    """The chart of a figure against the number of parameters, as an `<svg>` element.
 
-    Of names that would overlap, that of the higher point stands; the table has them all.
+    Points have the names of their models. Of names that would overlap, that of the higher point
+    stands; the table has them all.
+
+    Args:
+        column: facts on the figure, see `_column_groups`.
+        rows: of the leaderboard, one of which has the figure, at least.
     """
     import numpy as np
     import pandas as pd
@@ -161,15 +203,19 @@ def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
     from lmdiag.report.charts.drawing import INK, distinct, line_plot
     from lmdiag.report.charts.vega import field, mark, where
 
-    data = pd.DataFrame(
-        {"series": row.model.kind, "at": max(1, row.model.n_parameters), "value": figure.value,
-         "low": figure.ci_low, "high": figure.ci_high, "chance": column["chance"],
-         "name": shortened(row.name.rpartition("/")[2], _NAME)}
-        for row in rows
-        if (figure := row.figures.get(column["task_id"])) is not None
-    ).sort_values("series", kind="stable")  # fmt: skip
-    label = "replace(format(datum.value, '~s'), 'G', 'B')"
-    ticks = _ticks(*data["at"].agg(["min", "max"]))
+    records = []
+    for row in rows:
+        figure = row.figures.get(column["task_id"])
+        if figure is not None:
+            records.append({
+                "series": row.model.kind, "at": max(1, row.model.n_parameters),
+                "value": figure.value, "low": figure.ci_low, "high": figure.ci_high,
+                "chance": column["chance"],
+                "name": shortened(row.name.rpartition("/")[2], _NAME_LENGTH),
+            })  # fmt: skip
+    data = pd.DataFrame(records).sort_values("series", kind="stable")
+    label = "replace(format(datum.value, '~s'), 'G', 'B')"  # 2B parameters, not 2G
+    ticks = _ticks(data["at"].min(), data["at"].max())
     axis = {"labelExpr": label, "values": ticks, "grid": False}
     scale = {"type": "log", "nice": False, "padding": 20}
     x = field("at", "numbers", title="parameters", axis=axis, scale=scale)
@@ -178,49 +224,58 @@ def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
     data["is_large"] = sizes > (sizes.min() + sizes.max()) / 2
     data["name"] = _names_without_overlap(data, sizes)
     encoding = {"x": x, "y": field("value", "numbers"), "text": field("name", "names")}
-    names = []
-    for halo in _HALO, {}:
-        for is_large, side in enumerate(_SIDES):
-            name = mark("text", encoding, fontSize=10, color=INK, **side, **halo)
-            names.append(where(name, {"field": "is_large", "equal": bool(is_large)}))
+    name_layers = []
+    for halo in _HALO, {}:  # all names are drawn above all halos
+        for is_large, side in ((False, _RIGHT_OF_POINT), (True, _LEFT_OF_POINT)):
+            names = mark("text", encoding, fontSize=10, color=INK, **side, **halo)
+            name_layers.append(where(names, {"field": "is_large", "equal": is_large}))
     colors = [_KINDS[kind] for kind in distinct(data, "series")]
-    plot = line_plot(data, x, *names, form="%", joined=(), colors=colors, heights=(200, 200))
+    plot = line_plot(data, x, *name_layers, form="%", joined=(), colors=colors, heights=(200, 200))
     return svg(plot, 380)
 
 
 def _ticks(smallest: int, largest: int) -> list[int]:
-    """Up to six round numbers of parameters between two, or these two where there are none.
+    """The ticks of an axis: up to six round numbers of parameters between the ends of the data.
+
+    If there is no round number between them, the ends.
 
     >>> _ticks(70_000_000, 1_500_000_000)
     [100000000, 200000000, 500000000, 1000000000]
     """
-    for steps in ((1, 2, 5), (1, 3), (1,)):
-        ticks = [step * 10**i for i in range(16) for step in steps]
-        ticks = [tick for tick in ticks if smallest <= tick <= largest]
+    for digits in ((1, 2, 5), (1, 3), (1,)):  # that a number may begin with
+        round_numbers = [digit * 10**i for i in range(16) for digit in digits]
+        ticks = [number for number in round_numbers if smallest <= number <= largest]
         if len(ticks) <= _MOST_TICKS:
             break
     return ticks or [int(smallest), int(largest)]
 
 
 def _names_without_overlap(data: DataFrame, sizes: Series) -> list[str]:
-    """The names of points from the highest on.
+    """The names of points in the order of the rows; "" where one would overlap a name or a point.
 
-    Those that would overlap another name, or another point, are left out.
+    Names of higher points have precedence.
+
+    Args:
+        data: a row per point: `value` (from 0 to 1), `name`, and `is_large` if the name stands to
+            the left of its point.
+        sizes: logarithm of the number of parameters of each row, which places it from left to
+            right.
     """
-    at = sizes - sizes.min()
-    width = _PIXELS / ((sizes.max() - sizes.min()) or 1.0)
-    placed: list[tuple[float, float, float]] = []
+    pixels_per_unit = _CHART_WIDTH / ((sizes.max() - sizes.min()) or 1.0)
+    x = pixels_per_unit * (sizes - sizes.min())
+    placed: list[tuple[float, float, float]] = []  # left and right end and height of a name
     names = dict.fromkeys(data.index, "")
     for row in data.sort_values("value", ascending=False, kind="stable").itertuples():
-        length = _LETTER * len(row.name)
-        left = width * at[row.Index] - length * row.is_large
-        others = at.index != row.Index
-        points = zip(width * at[others], width * at[others], data["value"][others], strict=True)
+        width = _LETTER_WIDTH * len(row.name)
+        left = x[row.Index] - width * row.is_large
+        right = left + width
+        is_other = data.index != row.Index
+        points = zip(x[is_other], x[is_other], data["value"][is_other], strict=True)
         is_free = all(
-            left > end or left + length < start or abs(row.value - value) > _LINE
-            for start, end, value in (*placed, *points)
+            left > other_right or right < other_left or abs(row.value - value) > _NAME_HEIGHT
+            for other_left, other_right, value in (*placed, *points)
         )
         if is_free:
-            placed.append((left, left + length, row.value))
+            placed.append((left, right, row.value))
             names[row.Index] = row.name
     return [names[index] for index in data.index]

@@ -617,10 +617,11 @@ def _comparable_scores(base: Run, new: Run, key: FigureKey, number: int = 1) -> 
 
 def _with_task_in_items(scores: Scores, task: str, new_task: str) -> Scores:
     """Scores whose ids of items begin with the name of another task: "a-1" becomes "b-1"."""
+    prefix = f"{task}-"
     items = []
     for item in scores.items:
-        if item.startswith(f"{task}-"):
-            item = f"{new_task}-{item.removeprefix(f'{task}-')}"
+        if item.startswith(prefix):
+            item = f"{new_task}-{item.removeprefix(prefix)}"
         items.append(item)
     return replace(scores, items=object_array(items))
 
