@@ -131,7 +131,7 @@ def test_each_example_leads_to_its_result_and_downloads(open_page, tmp_path, nam
     file = downloaded(page, "csv", tmp_path)
     found = lmdiag.check(visits.example_file(name, tmp_path))
     settings = {"response": found.response}
-    call = calls.call_of(found, calls.function_of(found), ["demo:causal"], settings)
+    call = calls.table_call(found, calls.default_function(found), ["demo:causal"], settings)
     call.make(tmp_path).save(tmp_path / "expected.csv")
     assert_frame_equal(read_csv(file), read_csv(tmp_path / "expected.csv"))
     assert page.locator(".cm-content").first.inner_text().replace("\n", "") == call.command()

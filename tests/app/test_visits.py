@@ -10,7 +10,7 @@ from pandas import DataFrame, read_csv
 from pandas.testing import assert_frame_equal
 
 import lmdiag
-from lmdiag.app import calls, menus, shown, visits
+from lmdiag.app import calls, html_parts, menus, visits
 from lmdiag.app.visits import Visit
 from lmdiag.cli import main
 from lmdiag.types import BadInput
@@ -36,16 +36,16 @@ def test_what_menus_say_is_read(case, tmp_path):
     visit = Visit(tmp_path)
     table = ITEMS.assign(word=2) if "word" in choices else ITEMS
     table.to_csv(tmp_path / "own.csv", index=False)
-    visit.check(tmp_path / "own.csv")
+    visit.read(tmp_path / "own.csv")
     for name, use in choices.items():
-        visit.choose([name], use)
-    assert [column.use for column in visit.columns()] == uses, visit.found
+        visit.change_use([name], use)
+    assert [column.use for column in visit.columns()] == uses, visit.table_check
 
 
 def example(name, folder):
     """A visit with an example."""
     visit = Visit(folder)
-    visit.take(visits.example_file(name, folder))
+    visit.replace_table(visits.example_file(name, folder))
     return visit
 
 
@@ -64,11 +64,11 @@ def test_a_choice_that_is_taken_back_leaves_the_table_as_it_was(tmp_path):
 
 def test_regions_are_one_line_and_a_menu(tmp_path):
     visit = example("2 x 2 design", tmp_path)
-    regions = visit.groups()[-1]
+    regions = visit.column_groups()[-1]
     assert [column.name for column in regions] == [f"region_{number}" for number in range(1, 5)]
-    assert shown.region_names(visit.found)["3"] == "region 3: is"
-    visit.check_again({"critical": "region_3"})
-    assert shown.region_names(visit.found) == {}
+    assert html_parts.region_names(visit.table_check)["3"] == "region 3: is"
+    visit.read_again({"critical": "region_3"})
+    assert html_parts.region_names(visit.table_check) == {}
 
 
 def test_what_is_proposed_and_what_a_warning_names_can_be_done():
@@ -89,10 +89,10 @@ def call_of(name, folder):
     """The call for an example, or for the published diagnostics."""
     if name == "published":
         return calls.published_call(["neg136"], "demo", ["demo:causal"], {})
-    found = example(name, folder).found
+    found = example(name, folder).table_check
     region = "3" if found.regions else ""
     settings = {"response": found.response, "region": region, "unit": "word"}
-    return calls.call_of(found, calls.function_of(found), ["demo:causal"], settings)
+    return calls.table_call(found, calls.default_function(found), ["demo:causal"], settings)
 
 
 @pytest.mark.parametrize("name", [*menus.EXAMPLE_TABLES, "published"])
@@ -134,55 +134,57 @@ def ended(job):
 
 def test_a_run_is_stopped_and_goes_on_where_it_was(tmp_path):
     visit = example("2 x 2 design", tmp_path)
-    call = calls.call_of(visit.found, "run", ["demo:causal"], {})
+    call = calls.table_call(visit.table_check, "run", ["demo:causal"], {})
     job = visit.start(call)
     visit.stop()
-    assert (ended(job).text, job.files) == ("Stopped. Run goes on where it was.", {})
+    assert (ended(job).status, job.files) == ("Stopped. Run goes on where it was.", {})
     job = ended(visit.start(call))
     assert [*job.files] == [*menus.DOWNLOADS]
     assert job.files["csv"].name == "attraction-result.csv"
     page = job.files["page"].read_text("utf-8")
     assert "data attraction.jsonl" in page
     assert str(tmp_path) not in page
-    visit.leave()
+    visit.close()
     assert not tmp_path.exists()
 
 
 def test_a_run_waits_for_others_and_can_be_stopped_meanwhile(tmp_path):
     visit = example("Acceptability ratings", tmp_path)
-    call = calls.call_of(visit.found, "analyse", [], {"response": "rating"})
-    with visits.TURNS, visits.TURNS:
+    call = calls.table_call(visit.table_check, "analyse", [], {"response": "rating"})
+    with visits.RUN_SLOTS, visits.RUN_SLOTS:
         job = visit.start(call)
         visit.stop()
-        assert (ended(job).text, job.files) == ("Stopped. Run goes on where it was.", {})
+        assert (ended(job).status, job.files) == ("Stopped. Run goes on where it was.", {})
     assert "page" in ended(visit.start(call)).files
 
 
 def test_another_reading_stops_the_run_of_the_table_before(tmp_path):
     visit = example("2 x 2 design", tmp_path)
-    with visits.TURNS, visits.TURNS:
-        job = visit.start(calls.call_of(visit.found, "run", ["demo:causal"], {}))
-        visit.choose(["attractor"], "not used")
+    with visits.RUN_SLOTS, visits.RUN_SLOTS:
+        job = visit.start(calls.table_call(visit.table_check, "run", ["demo:causal"], {}))
+        visit.change_use(["attractor"], "not used")
         assert not ended(job).files
 
 
 def test_what_cannot_be_run_is_an_error_in_words(tmp_path):
     visit = example("Words in context", tmp_path)
-    call = calls.call_of(visit.found, "run", ["demo:causal"], {"layers": "x"})
+    call = calls.table_call(visit.table_check, "run", ["demo:causal"], {"layers": "x"})
     assert "no layer x" in ended(visit.start(call)).problem
-    visit.add_problem(visit.plain(f"{tmp_path}/words.jsonl has items: give --filter item=1"))
+    visit.add_problem(
+        visit.without_folder(f"{tmp_path}/words.jsonl has items: give --filter item=1")
+    )
     line = "words.jsonl has items: give --filter item=1"
-    assert visit.found.warnings[-1] == line
-    ((text, options),) = visit.found.remedies(line)
+    assert visit.table_check.warnings[-1] == line
+    ((text, options),) = visit.table_check.remedies(line)
     assert text == "Keep only the rows with item=1"
     assert options["filter"] == ["item=1"]
 
 
 def test_a_last_condition_that_is_not_to_be_used_stays_with_a_line(tmp_path):
     visit = example("Acceptability ratings", tmp_path)
-    visit.choose(["length"], "not used")
-    assert visit.found.conditions == ("island",)
-    visit.choose(["island"], "not used")
+    visit.change_use(["length"], "not used")
+    assert visit.table_check.conditions == ("island",)
+    visit.change_use(["island"], "not used")
     uses = {column.name: column for column in visit.columns()}
     assert (uses["island"].use, uses["length"].use) == ("condition", "not used")
     assert uses["island"].problems[-1].startswith("there is no other condition")
@@ -192,12 +194,12 @@ def test_a_menu_that_is_left_unchanged_changes_nothing(tmp_path):
     visit = example("2 x 2 design", tmp_path)
     visit.function = "analyse"
     version = visit.version
-    for columns in visit.groups():
-        assert not visit.choose([column.name for column in columns], columns[0].use)
+    for columns in visit.column_groups():
+        assert not visit.change_use([column.name for column in columns], columns[0].use)
     assert (visit.version, visit.function) == (version, "analyse")
-    assert visit.choose(["attractor"], "not used")
+    assert visit.change_use(["attractor"], "not used")
     assert visit.function == "analyse"
-    visit.take(visits.example_file("2 x 2 design", tmp_path))
+    visit.replace_table(visits.example_file("2 x 2 design", tmp_path))
     assert visit.function == "run"
 
 
@@ -205,9 +207,9 @@ def test_a_column_that_is_said_to_have_words_makes_a_table_of_words(tmp_path):
     rows = {"story": [1] * 3, "pos": [1, 2, 3], "tok": [*"abc"], "ease": [300.5, 310.5, 320.5]}
     DataFrame(rows).to_csv(tmp_path / "own.csv", index=False)
     visit = Visit(tmp_path)
-    visit.take(tmp_path / "own.csv")
+    visit.replace_table(tmp_path / "own.csv")
     assert visit.function == "run"
-    visit.choose(["tok"], "word")
+    visit.change_use(["tok"], "word")
     assert visit.function == "fit"
     assert [column.use for column in visit.columns()][:3] == ["text", "position", "word"]
 
@@ -219,15 +221,17 @@ def test_a_column_that_is_said_to_have_words_makes_a_table_of_words(tmp_path):
     ("--conditions a, --layers 1", '"condition" in the menus of the columns and More options'),
 ])  # fmt: skip
 def test_messages_with_options_name_the_entries_of_menus(message, place):
-    assert f"On this page, use {place}." in html.unescape(shown.problem(message))
+    assert f"On this page, use {place}." in html.unescape(html_parts.problem(message))
 
 
 def test_a_file_that_unpacks_to_hundreds_of_megabytes_is_not_read(tmp_path):
     with zipfile.ZipFile(tmp_path / "own.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/worksheets/sheet1.xml", bytes(visits.MOST_UNPACKED + 2**20))
+        archive.writestr("xl/worksheets/sheet1.xml", bytes(visits.MAX_UNPACKED_BYTES + 2**20))
     visit = Visit(tmp_path)
-    visit.take(tmp_path / "own.xlsx")
-    assert visit.found.error.startswith("own.xlsx has 201 MB when it is unpacked, at most 200 MB")
+    visit.replace_table(tmp_path / "own.xlsx")
+    assert visit.table_check.error.startswith(
+        "own.xlsx has 201 MB when it is unpacked, at most 200 MB"
+    )
 
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"
@@ -237,8 +241,12 @@ def test_names_and_texts_are_escaped(tmp_path):
     rows = DataFrame({HOSTILE: ["a", "b"], "sentence": [f"{HOSTILE} x y", "A hen sat."]})
     found = lmdiag.check(rows)
     columns = [column for column in found.columns if not column.is_made]
-    parts = [shown.table(found), shown.column(columns), shown.column_note(columns)]
-    parts += [shown.problem(HOSTILE), shown.progress(HOSTILE, 0.5), shown.framed(HOSTILE)]
+    parts = [html_parts.table(found), html_parts.column(columns), html_parts.column_note(columns)]
+    parts += [
+        html_parts.problem(HOSTILE),
+        html_parts.progress(HOSTILE, 0.5),
+        html_parts.framed(HOSTILE),
+    ]
     for part in parts:
         assert "<img" not in part
     assert all("\u202e" not in part for part in parts[:-1])

@@ -1,4 +1,4 @@
-"""A call of a public function that can be made, typed as a command and written in Python."""
+"""Calls of public functions: made for the page, and shown as a command and as lines of Python."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of `run`, `cloze`, `fit` or `analyse`.
+    """A call of `lmdiag.run`, `lmdiag.cloze`, `lmdiag.fit` or `lmdiag.analyse`.
 
     Attributes:
-        function: its name.
-        data: name of a table, or of a data set.
-        models: that are asked; none for `analyse`.
-        options: further keywords: texts, lists of texts, or True.
+        function: its name, for example "run".
+        data: file name of a table without its folder, or name of a data set.
+        models: names of the models that are asked; () for `analyse`.
+        options: further keywords of the function -> values: texts, lists of texts, or True.
     """
 
     function: str
@@ -36,7 +36,11 @@ class Call:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def command(self) -> str:
-        """Returns the command line that does the same; its page is `report.html`."""
+        """Returns the command line that does the same.
+
+        For example `lmdiag analyse ratings.csv --response rating --out report.html`; `lmdiag run`
+        writes its page without being told.
+        """
         words = ["lmdiag", self.function, self.data]
         words += ["--model", *self.models] if self.models else []
         words += typed_words(self.options)
@@ -44,19 +48,23 @@ class Call:
         return shlex.join(words)
 
     def python(self) -> str:
-        """Returns the lines of Python that do the same."""
+        """Returns the lines of Python that do the same, and save its page as `report.html`."""
         values, keywords = self._arguments()
-        arguments = [*map(repr, values), *(f"{name}={x!r}" for name, x in keywords.items())]
+        arguments = [repr(value) for value in values]
+        arguments += [f"{name}={value!r}" for name, value in keywords.items()]
         lines = "".join(f"    {argument},\n" for argument in arguments)
         call = f"result = lmdiag.{self.function}(\n{lines})"
         return f'import lmdiag\n\n{call}\nresult.save("report.html")\n'
 
     def make(self, folder: Path, on_progress: OnProgress | None = None) -> Presentable:
-        """Makes the call, and returns the result, which names the table without the folder.
+        """Makes the call, and returns the result of the function.
+
+        The result names the table without the folder, as the page must not show its path.
 
         Args:
-            folder: where the table is, if it is one, and where models' answers are kept.
-            on_progress: see `lmdiag.types.OnProgress`.
+            folder: where the table is, if `data` is one, and where models' answers are kept.
+            on_progress: is called with the numbers of contexts or sentences that are answered and
+                of all, see `lmdiag.types.OnProgress`.
         """
         file = folder / self.data
         call = replace(self, data=str(file)) if file.exists() else self
@@ -65,11 +73,14 @@ class Call:
             keywords |= {"output": folder / "results", "on_progress": on_progress}
         result = getattr(lmdiag, self.function)(*values, **keywords)
         if isinstance(result, Runs) and file.exists():
-            return Runs(_of_data(run_of_model, self.data) for run_of_model in result)
+            return Runs(_with_data_name(run_of_model, self.data) for run_of_model in result)
         return result  # type: ignore[no-any-return]
 
     def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
-        """The values and the keywords of the call."""
+        """Returns the positional arguments of the call, and its keywords with their values.
+
+        `run` takes models and data by position, the other functions data alone.
+        """
         options = {
             name: [*value] if isinstance(value, tuple) else value
             for name, value in self.options.items()
@@ -80,66 +91,88 @@ class Call:
         return [self.data], {**models, **options}
 
 
-def _of_data(run_of_model: Run, name: str) -> Run:
-    """The run, whose data have a name instead of a path."""
+def _with_data_name(run_of_model: Run, name: str) -> Run:
+    """Returns the run with `name` as the source of its data, in place of the path of their file."""
     results = run_of_model.results
-    return replace(run_of_model, results=replace(results, data=replace(results.data, source=name)))
+    data = replace(results.data, source=name)
+    return replace(run_of_model, results=replace(results, data=data))
 
 
 # ---- from menus ----------------------------------------------------------------------------------
 
 
-def function_of(found: TableCheck) -> str:
-    """Returns the function for a table: the command that reads it, `fit` for words."""
-    return {"surprisal": "fit", "": "run"}.get(found.command, found.command)
+_FUNCTION_OF_COMMAND = {"surprisal": "fit", "": "run"}
+"""Command that reads a table -> the function that the page proposes, if it is another one.
+
+Tables of words, which `lmdiag surprisal` reads, mostly have reading times. A table that no command
+reads yet becomes one for `run` by the menus of its columns.
+"""
 
 
-def call_of(
-    found: TableCheck, function: str, models: Iterable[str], settings: Mapping[str, str]
+def default_function(table_check: TableCheck) -> str:
+    """Returns the function that the page proposes for a table, for example "analyse"."""
+    command = table_check.command
+    return _FUNCTION_OF_COMMAND.get(command, command)
+
+
+def table_call(
+    table_check: TableCheck, function: str, models: Iterable[str], settings: Mapping[str, str]
 ) -> Call:
-    """Returns the call for a table.
+    """Returns the call of a function for a table of the user.
 
     Args:
-        found: how it is read.
+        table_check: how the table is read.
         function: one of `lmdiag.app.menus.PURPOSES`.
         models: names of models; `BadInput` if there are none, or too many.
-        settings: further options of the page: response, unit, layers, region; "" for the default.
+        settings: further choices on the page: response, unit, layers, region -> what was chosen; ""
+            for the default. Those that the function does not have are left out.
     """
-    is_design = function in ("run", "analyse")
-    options = found.given() if is_design else found.options.stored()
-    asked = {
+    takes_design = function in ("run", "analyse")
+    options = table_check.given() if takes_design else table_check.options.stored()
+    setting_names = {
         "run": ("unit", "layers", "region"),
         "cloze": ("layers",),
         "fit": ("response", "layers"),
         "analyse": ("response",),
     }[function]
     models = () if function == "analyse" else _checked_models(models)
-    return Call(function, Path(found.file).name, models, options | _asking(settings, asked))
+    options |= _chosen_settings(settings, setting_names)
+    return Call(function, Path(table_check.file).name, models, options)
 
 
 def published_call(
     tasks: Iterable[str], data: str, models: Iterable[str], settings: Mapping[str, str]
 ) -> Call:
-    """Returns the call for published diagnostics; `BadInput` if there are none."""
-    options = {"tasks": [*tasks]} | _asking(settings, ("unit", "layers"))
+    """Returns the call of `run` for published diagnostics.
+
+    Args:
+        tasks: names of diagnostics, as "neg136"; `BadInput` if there are none.
+        data: the data set that has their items, one of `lmdiag.app.menus.ITEM_SETS`.
+        models: names of models; `BadInput` if there are none, or too many.
+        settings: further choices on the page, of which unit and layers are used.
+    """
+    options = {"tasks": [*tasks]} | _chosen_settings(settings, ("unit", "layers"))
     if not options["tasks"]:
         raise BadInput("choose a diagnostic")
     return Call("run", data, _checked_models(models), options)
 
 
-def _asking(settings: Mapping[str, str], names: Iterable[str]) -> dict[str, Any]:
-    """The settings of some names that are not at their default."""
-    given: dict[str, Any] = {name: settings[name] for name in names if settings.get(name)}
-    if "layers" in given:
-        given["layers"] = given["layers"].replace(",", " ").split()
-    return given
+def _chosen_settings(settings: Mapping[str, str], names: Iterable[str]) -> dict[str, Any]:
+    """Returns keywords of a function for the settings of some names that were chosen.
+
+    Layers are typed as one text: {"unit": "", "layers": "0, 1"} becomes {"layers": ["0", "1"]}.
+    """
+    keywords: dict[str, Any] = {name: settings[name] for name in names if settings.get(name)}
+    if "layers" in keywords:
+        keywords["layers"] = keywords["layers"].replace(",", " ").split()
+    return keywords
 
 
 def _checked_models(models: Iterable[str]) -> tuple[str, ...]:
-    """Names of models, each once; `BadInput` if there are none, or too many."""
+    """Returns the names of models, each once; `BadInput` if there are none, or too many."""
     names = tuple(dict.fromkeys(name.strip() for name in models if name.strip()))
     if not names:
         raise BadInput("choose a model, or type the name of one")
-    if len(names) > menus.MOST_MODELS:
-        raise BadInput(f"{len(names)} models: choose up to {menus.MOST_MODELS}")
+    if len(names) > menus.MAX_MODELS:
+        raise BadInput(f"{len(names)} models: choose up to {menus.MAX_MODELS}")
     return names

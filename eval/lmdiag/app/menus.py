@@ -12,7 +12,7 @@ PURPOSES = {
     "fit": "Fit reading times with the surprisals of models",
     "analyse": "Analyse a response of people, without a model",
 }
-"""Function of a table -> in words."""
+"""Function of the Python API -> what it does, in words."""
 
 FIT_NEEDS = "Fitting reading times needs a column of words, one in each row, and one of times."
 
@@ -33,10 +33,10 @@ USES = {
     "position": "position of the word",
     "word": "word",
 }
-"""Uses that a person can choose for a column -> in words."""
+"""Uses of a column that a person can choose -> their names in the menu."""
 
-FOUND_USES = {"covariate", "break-down", "list", "reader", "predictor", "control"}
-"""Uses that follow from the values, and that nobody chooses."""
+DETECTED_USES = {"covariate", "break-down", "list", "reader", "predictor", "control"}
+"""Uses of a column that lmdiag recognises by its values, and that nobody can choose."""
 
 EXAMPLE_TABLES: Mapping[str, tuple[str, str]] = {
     "2 x 2 design": ("starter.design.jsonl", "attraction.jsonl"),
@@ -45,7 +45,7 @@ EXAMPLE_TABLES: Mapping[str, tuple[str, str]] = {
     "Reading times": ("example.times.csv", "times.csv"),
     "Acceptability ratings": ("example.ratings.csv", "ratings.csv"),
 }
-"""Examples -> the file in `cards/`, and its name on the page."""
+"""Name of an example -> its file in `cards/`, and the name of this file on the page."""
 
 UPLOADED_SUFFIXES = (*TABLE_SUFFIXES, ".txt")
 """Endings of the names of tables that can be uploaded."""
@@ -56,24 +56,27 @@ LISTED_MODELS = (
 )  # fmt: skip
 """Models that the menu lists; others can be typed."""
 
-MOST_MODELS = 6
+MAX_MODELS = 6
 
 PUBLISHED_TASKS = {"cprag102": "CPRAG-102", "role88": "ROLE-88", "neg136": "NEG-136"}
 """Published diagnostics -> their names."""
 
 ITEM_SETS = {"lmdiag": "published items (downloaded on first use)", "demo": "small demo items"}
-"""Data set of the published diagnostics -> in words."""
+"""Data set that has published diagnostics -> its description."""
 
 UNIT_NAMES = {"": "default", "token": "token", "word": "whole word"}
-"""Unit of probabilities -> in words."""
+"""Unit of probabilities, "" for the default -> its name in the menu."""
 
 WHOLE_OR_EACH = {"": "whole sentence", "all": "each region by itself"}
-"""Region whose surprisal is the response -> in words; the numbers of regions are further ones."""
+"""Region whose surprisal is analysed -> its name in the menu, which also has single regions."""
 
 DOWNLOADS = {"page": ".html", "Word": ".docx", "LaTeX": ".tex", "csv": ".csv", "charts": ""}
-"""Downloads -> endings of their files, without one a folder."""
+"""Name of a download -> the ending of its file; "" for a folder, which is sent as a zip archive."""
 
 
-def menu_of(texts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Returns values with their words as gradio takes them: the words first."""
+def menu_choices(texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Returns the choices of a menu as gradio takes them: pairs of a text and its value.
+
+    `texts` has value -> text: {"run": "Ask models"} becomes [("Ask models", "run")].
+    """
     return [(text, value) for value, text in texts.items()]

@@ -1,5 +1,8 @@
 """The page: its widgets, in the order in which a person meets them, and what they call.
 
+The methods `on_...` are handlers: gradio calls them at an event with the values of some widgets.
+They return updates, widget -> its new value or properties, for the widgets that change.
+
 No event goes through gradio's queue. The queue has one stream of answers for each window, and drops
 events that arrive while this stream is being closed. So a run is a thread, and a timer asks how far
 it is.
@@ -18,8 +21,8 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read while gradio is importe
 
 import gradio as gr
 
-from lmdiag.app import calls, menus, shown, visits
-from lmdiag.app.menus import menu_of
+from lmdiag.app import calls, html_parts, menus, visits
+from lmdiag.app.menus import menu_choices
 from lmdiag.app.visits import Job, Visit
 from lmdiag.files.reading import read_text, resource_path
 from lmdiag.types import BadInput
@@ -27,23 +30,28 @@ from lmdiag.types import BadInput
 if TYPE_CHECKING:
     from lmdiag.api.table_check import CheckedColumn, Remedy, TableCheck
 
-MOST_BYTES = 20 * 2**20
-"""Size of an uploaded file."""
+MAX_UPLOAD_BYTES = 20 * 2**20
+"""Size of the largest file that can be uploaded."""
 
-_MOST_COLUMNS = 60
-_SECONDS = 0.5
-"""Between two looks at a run."""
+_MAX_COLUMN_MENUS = 60
+"""Columns, or groups of regions, that are shown with a menu; further ones are read, not shown."""
 
-_QUIET: dict[str, Any] = {
+_SECONDS_BETWEEN_TICKS = 0.5
+"""Time between two updates of the progress of a run."""
+
+_SENT_QUIETLY: dict[str, Any] = {
     "queue": False, "show_progress": "hidden", "api_visibility": "private",
 }  # fmt: skip
-_LAST: dict[str, Any] = {**_QUIET, "trigger_mode": "always_last"}
-"""How events are sent; of a change of what is being read, the last one is read, too."""
+"""How events are sent: without gradio's queue and spinner, and not as a call for other programs."""
+
+_SENT_AGAIN: dict[str, Any] = {**_SENT_QUIETLY, "trigger_mode": "always_last"}
+"""The same; the last event that arrives while an earlier one is answered is sent after it."""
 
 _OWN, _PUBLISHED = "own", "published"
 _KINDS = {_OWN: "A table of my own", _PUBLISHED: "Published diagnostics"}
 
 Updates = dict[Any, Any]
+"""Widget -> its new value, or the result of `gr.update` with new properties."""
 
 
 class Page:
@@ -51,7 +59,7 @@ class Page:
 
     Args:
         file: table that the page opens with; None for none.
-        folder: of the files of all visits.
+        folder: the folder in which each visit has a folder for its files.
     """
 
     def __init__(self, file: Path | None, folder: Path) -> None:
@@ -59,52 +67,55 @@ class Page:
         self.folder = folder
         self.visits: dict[str, Visit] = {}
         with gr.Blocks(title="lmdiag", analytics_enabled=False, delete_cache=(3600, 86400)) as page:
-            self._draw()
+            self._make_widgets()
             self._connect(page)
         self.blocks = page
 
     def visit(self, request: gr.Request) -> Visit:
-        """Returns the visit of a request; a new window has a new one."""
+        """Returns the visit of the window that sent a request; makes it for a new window."""
         name = str(request.session_hash)
         if name not in self.visits:
             self.visits[name] = Visit(Path(tempfile.mkdtemp(dir=self.folder)))
         return self.visits[name]
 
-    def leave(self, request: gr.Request) -> None:
+    def on_close(self, request: gr.Request) -> None:
         """Stops the run of a window that was closed, and removes its files."""
-        if visit := self.visits.pop(str(request.session_hash), None):
-            visit.leave()
+        visit = self.visits.pop(str(request.session_hash), None)
+        if visit:
+            visit.close()
 
     # ---- widgets ---------------------------------------------------------------------------------
 
-    def _draw(self) -> None:
-        """Makes the widgets of the page from top to bottom."""
-        gr.HTML(shown.INTRODUCTION)
-        self.kind = gr.Radio(menu_of(_KINDS), value=_OWN, label="What do you have?", elem_id="kind")
-        with gr.Column(elem_classes="step") as self.own:
-            self._draw_table()
-        with gr.Column(elem_classes="step", visible=False) as self.published:
-            gr.HTML(shown.step(1, "Published diagnostics"))
+    def _make_widgets(self) -> None:
+        """Makes the widgets of the page from top to bottom, as attributes of the page."""
+        gr.HTML(html_parts.INTRODUCTION)
+        self.kind = gr.Radio(
+            menu_choices(_KINDS), value=_OWN, label="What do you have?", elem_id="kind"
+        )
+        with gr.Column(elem_classes="step") as self.table_step:
+            self._make_table_step()
+        with gr.Column(elem_classes="step", visible=False) as self.published_step:
+            gr.HTML(html_parts.step(1, "Published diagnostics"))
             self.tasks = gr.CheckboxGroup(
-                menu_of(menus.PUBLISHED_TASKS),
+                menu_choices(menus.PUBLISHED_TASKS),
                 value=[*menus.PUBLISHED_TASKS],
                 label="Diagnostics",
             )
-            self.items = gr.Radio(menu_of(menus.ITEM_SETS), value="lmdiag", label="Items")
-        with gr.Column(visible=False) as self.second:
-            with gr.Column(elem_classes="step") as self.asked:
-                self._draw_models()
+            self.items = gr.Radio(menu_choices(menus.ITEM_SETS), value="lmdiag", label="Items")
+        with gr.Column(visible=False) as self.models_and_run:
+            with gr.Column(elem_classes="step") as self.models_step:
+                self._make_models_step()
             with gr.Row(elem_classes="buttons"):
                 self.run = gr.Button("Run", variant="primary", elem_id="run")
                 self.stop = gr.Button("Stop", visible=False, elem_id="stop")
             self.progress = gr.HTML(visible=False, elem_id="progress")
-        self.timer = gr.Timer(_SECONDS, active=False)
+        self.timer = gr.Timer(_SECONDS_BETWEEN_TICKS, active=False)
         with gr.Column(elem_classes="step", visible=False, elem_id="result") as self.result:
-            self._draw_result()
+            self._make_result_step()
 
-    def _draw_table(self) -> None:
-        """Makes the widgets of step 1 for a table of one's own."""
-        gr.HTML(shown.step(1, "Table", shown.ABOUT_TABLES))
+    def _make_table_step(self) -> None:
+        """Makes the widgets of step 1: upload, examples, columns, and what to do with the table."""
+        gr.HTML(html_parts.step(1, "Table", html_parts.ABOUT_TABLES))
         self.upload = gr.File(
             label="Table", show_label=False, file_types=[*menus.UPLOADED_SUFFIXES], height=130,
             elem_id="upload",
@@ -115,34 +126,36 @@ class Page:
         # a change of this number draws the table again; changes of a state need the queue
         self.version = gr.Number(0, visible="hidden", label="version", elem_id="version")
         draw = gr.render([self.version], [self.version.change], queue=False, show_progress="hidden")
-        draw(self._show_table)
+        draw(self._draw_table_check)
         self.function = gr.Radio(
-            menu_of(menus.PURPOSES), value="run", label="What to do with the table",
+            menu_choices(menus.PURPOSES), value="run", label="What to do with the table",
             visible=False, elem_id="function",
         )  # fmt: skip
 
-    def _draw_models(self) -> None:
+    def _make_models_step(self) -> None:
         """Makes the widgets of step 2: models and how they are asked."""
-        gr.HTML(shown.step(2, "Models", shown.ABOUT_MODELS))
+        gr.HTML(html_parts.step(2, "Models", html_parts.ABOUT_MODELS))
         self.models = gr.Dropdown(
             [*menus.LISTED_MODELS], value=["demo:causal"], multiselect=True,
             allow_custom_value=True, elem_id="models",
             label="Choose models, or type names of the Hugging Face Hub",
         )  # fmt: skip
         self.region = gr.Dropdown(
-            menu_of(menus.WHOLE_OR_EACH), value="", label="Region whose surprisal is analysed",
+            menu_choices(menus.WHOLE_OR_EACH), value="", label="Region whose surprisal is analysed",
             visible=False, elem_id="region", filterable=False,
         )  # fmt: skip
         with gr.Accordion("More options", open=False):
-            self.unit = gr.Radio(menu_of(menus.UNIT_NAMES), value="", label="Unit of probabilities")
+            self.unit = gr.Radio(
+                menu_choices(menus.UNIT_NAMES), value="", label="Unit of probabilities"
+            )
             self.layers = gr.Textbox(
                 label="Layers after which models answer: all, or numbers", max_lines=1,
                 max_length=200,
             )  # fmt: skip
 
-    def _draw_result(self) -> None:
+    def _make_result_step(self) -> None:
         """Makes the widgets of step 3: downloads, the report and the command."""
-        gr.HTML(shown.step(3, "Result"))
+        gr.HTML(html_parts.step(3, "Result"))
         with gr.Row(elem_classes="buttons"):
             self.downloads = {
                 name: gr.DownloadButton(f"Download {name}", visible=False, size="sm")
@@ -159,74 +172,90 @@ class Page:
             )
 
     def _connect(self, page: gr.Blocks) -> None:
-        """Says which method answers each event of a widget, with its inputs and outputs."""
-        self.read = [
-            self.version, self.function, self.second, self.asked, self.region, self.result,
-            self.progress,
+        """Says for each event of a widget: its handler, the widgets it gets, and those it updates.
+
+        gradio takes them in this order: `widget.event(handler, inputs, outputs)`.
+        """
+        self.table_outputs = [
+            self.version, self.function, self.models_and_run, self.models_step, self.region,
+            self.result, self.progress,
         ]  # fmt: skip
         gr.on(
             [self.upload.upload, self.upload.clear],
-            self.take, [self.upload], [*self.read, self.example], **_LAST,
+            self.on_upload, [self.upload], [*self.table_outputs, self.example], **_SENT_AGAIN,
         )  # fmt: skip
-        self.example.input(self.take_example, [self.example], [*self.read, self.upload], **_LAST)
-        page.load(self.begin, None, self.read, **_QUIET)
-        page.unload(self.leave)
+        self.example.input(
+            self.on_example, [self.example], [*self.table_outputs, self.upload], **_SENT_AGAIN
+        )
+        page.load(self.on_load, None, self.table_outputs, **_SENT_QUIETLY)
+        page.unload(self.on_close)
         gr.on(
-            [self.kind.input, self.function.input], self.turn, [self.kind, self.function],
-            [self.own, self.published, self.second, self.asked], **_LAST,
+            [self.kind.input, self.function.input], self.on_choice, [self.kind, self.function],
+            [self.table_step, self.published_step, self.models_and_run, self.models_step],
+            **_SENT_AGAIN,
         )  # fmt: skip
-        running = [self.timer, self.run, self.stop, self.progress, self.result]
-        settings = [
-            self.models,
-            self.region,
-            self.unit,
-            self.layers,
-            self.tasks,
-            self.items,
-            self.version,
-        ]
-        self.run.click(self.start, [self.kind, self.function, *settings], running, **_QUIET)
-        self.stop.click(self.end, None, [self.progress], **_QUIET)
-        results = [self.report, self.command, self.python, *self.downloads.values()]
-        self.timer.tick(self.look, None, [*running, self.version, *results], **_QUIET)
+        run_outputs = [self.timer, self.run, self.stop, self.progress, self.result]
+        run_inputs = [
+            self.kind, self.function, self.models, self.region, self.unit, self.layers, self.tasks,
+            self.items, self.version,
+        ]  # fmt: skip
+        self.run.click(self.on_run, run_inputs, run_outputs, **_SENT_QUIETLY)
+        self.stop.click(self.on_stop, None, [self.progress], **_SENT_QUIETLY)
+        result_outputs = [self.report, self.command, self.python, *self.downloads.values()]
+        self.timer.tick(
+            self.on_tick, None, [*run_outputs, self.version, *result_outputs], **_SENT_QUIETLY
+        )
 
     # ---- reading a table -------------------------------------------------------------------------
 
-    def take(self, path: str | None, request: gr.Request) -> Updates:
-        """Reads an uploaded file, or forgets the one that was removed."""
-        visit = self.visit(request)
-        visit.take(visits.uploaded_file(path, visit.folder) if path else None)
-        return self._state(visit) | {self.example: None}
+    def on_upload(self, path: str | None, request: gr.Request) -> Updates:
+        """Reads an uploaded file, or forgets the table if its file was removed; unsets the example.
 
-    def take_example(self, name: str, request: gr.Request) -> Updates:
-        """Reads an example, and empties the place of the uploaded file."""
+        Args:
+            path: where gradio saved the file; None if the file was removed.
+        """
         visit = self.visit(request)
-        visit.take(visits.example_file(name, visit.folder))
-        return self._state(visit) | {self.upload: None}
+        visit.replace_table(visits.uploaded_file(path, visit.folder) if path else None)
+        return self._table_updates(visit) | {self.example: None}
 
-    def begin(self, request: gr.Request) -> Updates:
-        """Reads the table that the page opens with."""
+    def on_example(self, name: str, request: gr.Request) -> Updates:
+        """Reads the example of a name, and empties the field of the uploaded file."""
+        visit = self.visit(request)
+        visit.replace_table(visits.example_file(name, visit.folder))
+        return self._table_updates(visit) | {self.upload: None}
+
+    def on_load(self, request: gr.Request) -> Updates:
+        """Reads a copy of the table that the page opens with, if there is one."""
         visit = self.visit(request)
         if self.file:
-            visit.take(Path(copyfile(self.file, visit.folder / self.file.name)))
-        return self._state(visit)
+            visit.replace_table(Path(copyfile(self.file, visit.folder / self.file.name)))
+        return self._table_updates(visit)
 
-    def turn(self, kind: str, function: str, request: gr.Request) -> Updates:
-        """Shows what belongs to own tables or published diagnostics, and to a function."""
+    def on_choice(self, kind: str, function: str, request: gr.Request) -> Updates:
+        """Shows the steps that belong to what a person has, and to what is to be done with it.
+
+        Args:
+            kind: "own" for a table, "published" for published diagnostics.
+            function: one of `lmdiag.app.menus.PURPOSES`; "analyse" asks no model.
+        """
+        visit = self.visit(request)
+        visit.function = function
         is_own = kind == _OWN
-        self.visit(request).function = function
         return {
-            self.own: gr.update(visible=is_own),
-            self.published: gr.update(visible=not is_own),
-            self.second: gr.update(visible=not is_own or _is_read(self.visit(request))),
-            self.asked: gr.update(visible=not is_own or function != "analyse"),
+            self.table_step: gr.update(visible=is_own),
+            self.published_step: gr.update(visible=not is_own),
+            self.models_and_run: gr.update(visible=not is_own or _is_read(visit)),
+            self.models_step: gr.update(visible=not is_own or function != "analyse"),
         }
 
-    def _state(self, visit: Visit) -> Updates:
-        """What follows from how a table is read, for the widgets `read`."""
-        found = visit.found
+    def _table_updates(self, visit: Visit) -> Updates:
+        """Returns what follows from how the table is read, for the widgets `table_outputs`.
+
+        A result of what was read before is hidden.
+        """
+        table_check = visit.table_check
         name = visit.function or "run"
-        regions = shown.region_names(found) if found else {}
+        regions = html_parts.region_names(table_check) if table_check else {}
         return {
             self.version: visit.version,
             self.function: gr.update(
@@ -234,134 +263,166 @@ class Page:
                 value=name,
                 info="" if _has_words(visit) else menus.FIT_NEEDS,
             ),
-            self.second: gr.update(visible=_is_read(visit)),
-            self.asked: gr.update(visible=name != "analyse"),
+            self.models_and_run: gr.update(visible=_is_read(visit)),
+            self.models_step: gr.update(visible=name != "analyse"),
             self.region: gr.update(
                 visible=bool(regions),
-                choices=menu_of(menus.WHOLE_OR_EACH | regions),
+                choices=menu_choices(menus.WHOLE_OR_EACH | regions),
                 value="",
             ),
             self.result: gr.update(visible=False),
             self.progress: gr.update(visible=False),
         }
 
-    def _show_table(self, _: float, request: gr.Request) -> None:
-        """Draws how a table is read: its rows, a menu for each column, proposals, problems."""
+    def _draw_table_check(self, _: float, request: gr.Request) -> None:
+        """Draws how a table is read: its rows, a menu for each column, proposals, problems.
+
+        gradio calls it after each change of `version`, whose value is not needed here.
+        """
         visit = self.visit(request)
         with visit.lock:
-            found = visit.found
-            if found is None:
+            table_check = visit.table_check
+            if table_check is None:
                 return
-            gr.HTML(visit.plain(shown.table(found)), key="table")
-            self._show_remedies(found.proposed())
-            for line in shown.general_problems(found):
-                gr.HTML(visit.plain(shown.problem(line)))
-                self._show_remedies(found.remedies(line))
-            for columns in visit.groups()[:_MOST_COLUMNS]:
-                self._show_column(visit, found, columns)
+            gr.HTML(visit.without_folder(html_parts.table(table_check)), key="table")
+            self._draw_remedies(table_check.proposed())
+            for line in html_parts.general_problems(table_check):
+                gr.HTML(visit.without_folder(html_parts.problem(line)))
+                self._draw_remedies(table_check.remedies(line))
+            for columns in visit.column_groups()[:_MAX_COLUMN_MENUS]:
+                self._draw_columns(visit, table_check, columns)
 
-    def _show_column(self, visit: Visit, found: TableCheck, columns: list[CheckedColumn]) -> None:
-        """Draws the line of a column, or of regions that follow each other."""
+    def _draw_columns(
+        self, visit: Visit, table_check: TableCheck, columns: list[CheckedColumn]
+    ) -> None:
+        """Draws one line for a column, or for neighbouring regions: values, menu of uses, problems.
+
+        The menu has the uses that a person can choose, and one more: the use that lmdiag recognised
+        by the values, or "not used".
+        """
         first = columns[0]
         names = [column.name for column in columns]
-        found_use = first.use if first.use in menus.FOUND_USES else "not used"
+        unlisted_use = first.use if first.use in menus.DETECTED_USES else "not used"
         with gr.Row(elem_classes="use", key=f"row {first.name}"):
-            gr.HTML(shown.column(columns), key=f"name {first.name}")
+            gr.HTML(html_parts.column(columns), key=f"name {first.name}")
             menu = gr.Dropdown(
-                menu_of({**menus.USES, found_use: found_use}), value=first.use,
+                menu_choices({**menus.USES, unlisted_use: unlisted_use}), value=first.use,
                 label=f"use of {first.name}", show_label=False, key=f"menu {first.name}",
                 preserved_by_key=None, elem_classes="menu", interactive=True, filterable=False,
             )  # fmt: skip
             with gr.Column():
-                gr.HTML(visit.plain(shown.column_note(columns)), key=f"note {first.name}")
-                for line in dict.fromkeys(line for column in columns for line in column.problems):
-                    self._show_remedies(found.remedies(line))
-        menu.input(self._chooser(names), [menu], self.read, **_LAST)
+                gr.HTML(
+                    visit.without_folder(html_parts.column_note(columns)), key=f"note {first.name}"
+                )
+                lines = [line for column in columns for line in column.problems]
+                for line in dict.fromkeys(lines):  # regions share problems
+                    self._draw_remedies(table_check.remedies(line))
+        menu.input(self._use_handler(names), [menu], self.table_outputs, **_SENT_AGAIN)
 
-    def _show_remedies(self, remedies: list[Remedy]) -> None:
+    def _draw_remedies(self, remedies: list[Remedy]) -> None:
         """Draws a button for each of some other ways to read the table."""
         for remedy in remedies:
             button = gr.Button(remedy.text, size="sm", elem_classes="remedy")
-            button.click(self._reader(remedy.options), None, self.read, **_QUIET)
+            button.click(
+                self._options_handler(remedy.options), None, self.table_outputs, **_SENT_QUIETLY
+            )
 
-    def _reader(self, options: Mapping[str, Any]) -> Callable[..., Updates]:
-        """A handler that reads the table with other options."""
+    def _options_handler(self, options: Mapping[str, Any]) -> Callable[..., Updates]:
+        """Returns a handler that reads the table with these keywords of `lmdiag.check`."""
 
-        def handle(request: gr.Request) -> Updates:
+        def on_click(request: gr.Request) -> Updates:
+            """Reads the table again; its widgets follow."""
             visit = self.visit(request)
-            visit.check_again(options)
-            return self._state(visit)
+            visit.read_again(options)
+            return self._table_updates(visit)
 
-        return handle
+        return on_click
 
-    def _chooser(self, names: list[str]) -> Callable[..., Updates]:
-        """A handler that reads the table with another use of some columns."""
+    def _use_handler(self, names: list[str]) -> Callable[..., Updates]:
+        """Returns a handler that reads the table with the use of some columns that is chosen."""
 
-        def handle(use: str, request: gr.Request) -> Updates:
+        def on_input(use: str, request: gr.Request) -> Updates:
+            """Reads the table again, unless the columns have the use already."""
             visit = self.visit(request)
-            is_read_again = visit.choose(names, use)
-            return self._state(visit) if is_read_again else {self.version: visit.version}
+            if visit.change_use(names, use):
+                return self._table_updates(visit)
+            return {self.version: visit.version}
 
-        return handle
+        return on_input
 
     # ---- running ---------------------------------------------------------------------------------
 
-    def start(
+    def on_run(
         self, kind: str, function: str, models: list[str], region: str, unit: str, layers: str,
         tasks: list[str], items: str, version: float, request: gr.Request,
     ) -> Updates:  # fmt: skip
-        """Starts the run that the page describes, unless one is going on."""
+        """Starts the run that the page describes, unless one is under way.
+
+        The arguments are the values of the widgets of these names. What cannot be run becomes a
+        message in place of the progress bar.
+
+        Args:
+            version: the number of the reading that the page shows.
+        """
         visit = self.visit(request)
         settings = {"region": region, "unit": unit, "layers": layers}
         try:
             with visit.lock:  # a table that is being read is waited for
                 if kind == _PUBLISHED:
                     call = calls.published_call(tasks, items, models, settings)
-                elif visit.found is None or visit.found.error:
+                elif visit.table_check is None or visit.table_check.error:
                     raise BadInput("give a table that can be read, or choose an example")
                 else:
-                    if version != visit.version:  # the page does not show this reading yet
+                    if version != visit.version:
+                        # the page shows the reading before: its menus are not those of this one
                         function = visit.function
                         settings["region"] = ""
                     settings["response"] = visit.response
-                    call = calls.call_of(visit.found, function, models, settings)
+                    call = calls.table_call(visit.table_check, function, models, settings)
                 job = visit.start(call)
         except BadInput as problem:
-            return self._over(shown.problem(str(problem)))
-        return self._going_on(job)
+            return self._updates_after_run(html_parts.problem(str(problem)))
+        return self._updates_during_run(job)
 
-    def end(self, request: gr.Request) -> Updates:
-        """Stops a run."""
+    def on_stop(self, request: gr.Request) -> Updates:
+        """Stops the run of the window."""
         self.visit(request).stop()
-        return {self.progress: shown.progress("Stopping", None)}
+        return {self.progress: html_parts.progress("Stopping", None)}
 
-    def look(self, request: gr.Request) -> Updates:
-        """Shows how far a run is, and its result as soon as it is there."""
+    def on_tick(self, request: gr.Request) -> Updates:
+        """Shows how much of the run is done; after its end, its result or why there is none."""
         visit = self.visit(request)
         job = visit.job
         if job is None:
-            return self._over("")
+            return self._updates_after_run("")
         if job.is_alive():
-            return self._going_on(job)
+            return self._updates_during_run(job)
         if job.problem:
             visit.add_problem(job.problem)
-            problem = visit.plain(shown.problem(job.problem))
-            updates = {**self._over(problem), self.version: visit.version}
+            problem = visit.without_folder(html_parts.problem(job.problem))
+            updates = self._updates_after_run(problem)
+            updates[self.version] = visit.version
         else:
-            updates = self._over("" if job.files else shown.progress(job.text, None))
-        return updates | self._results(job)
+            stopped_text = "" if job.files else html_parts.progress(job.status, None)
+            updates = self._updates_after_run(stopped_text)
+        return updates | self._result_updates(job)
 
-    def _going_on(self, job: Job) -> Updates:
-        text = "Stopping" if job.stopped.is_set() else job.text
+    def _updates_during_run(self, job: Job) -> Updates:
+        """Returns the widgets while a run is under way: progress and a button that stops it.
+
+        As soon as the page of the result is written, the run can no longer be stopped.
+        """
+        text = "Stopping" if job.stopped.is_set() else job.status
         return {
             self.timer: gr.Timer(active=True),
             self.run: gr.update(interactive=False),
             self.stop: gr.update(visible=not job.files),
-            self.progress: gr.update(visible=True, value=shown.progress(text, job.share)),
+            self.progress: gr.update(visible=True, value=html_parts.progress(text, job.share_done)),
             self.result: gr.update(visible=False),
         }
 
-    def _over(self, html: str) -> Updates:
+    def _updates_after_run(self, html: str) -> Updates:
+        """Returns the widgets while no run is under way; `html` is in place of the progress bar."""
         return {
             self.timer: gr.Timer(active=False),
             self.run: gr.update(interactive=True),
@@ -369,29 +430,32 @@ class Page:
             self.progress: gr.update(visible=bool(html), value=html),
         }
 
-    def _results(self, job: Job) -> Updates:
-        """The result with its files; the page, which may be large, is sent once."""
+    def _result_updates(self, job: Job) -> Updates:
+        """Returns the widgets of the result: its downloads, page, command and lines of Python.
+
+        Without a result there are none. The page, which may be large, is sent once.
+        """
         files = dict(job.files)
         if not files:
             return {}
         updates: Updates = {self.result: gr.update(visible=True)}
         for name, button in self.downloads.items():
             updates[button] = gr.update(visible=name in files, value=files.get(name))
-        if not job.is_shown:
-            job.is_shown = True
-            updates[self.report] = shown.framed(read_text(files["page"]))
+        if not job.is_page_sent:
+            job.is_page_sent = True
+            updates[self.report] = html_parts.framed(read_text(files["page"]))
             updates[self.command] = job.call.command()
             updates[self.python] = job.call.python()
         return updates
 
 
 def _is_read(visit: Visit) -> bool:
-    """Whether a visit has a table that can be read."""
-    return visit.found is not None and not visit.found.error
+    """Returns whether a visit has a table that can be read."""
+    return visit.table_check is not None and not visit.table_check.error
 
 
 def _has_words(visit: Visit) -> bool:
-    """Whether a column of the table has words, which `fit` needs."""
+    """Returns whether a column of the table has words, which `fit` needs."""
     return any(column.use == "word" for column in visit.columns())
 
 
@@ -403,8 +467,9 @@ def serve(
 
     Args:
         file: table that the page opens with; None for none.
-        host: see `lmdiag app --help`, also for the port.
-        port: None for the first free one.
+        host: address at which the page is served: 127.0.0.1 for this computer alone, 0.0.0.0 for
+            every computer that reaches it.
+        port: its port; None for the first free one from 7860.
         opens: whether the browser is opened.
         on_start: is called with the address, as soon as the page can be opened.
     """
@@ -419,7 +484,7 @@ def serve(
             server_name=host, server_port=port, inbrowser=opens, share=False, quiet=True,
             theme=theme, css=read_text(resource_path("cards", "app.css")), footer_links=[],
             js=read_text(resource_path("cards", "app.js")), run_history=False,
-            max_file_size=MOST_BYTES, ssr_mode=False, show_error=False,
+            max_file_size=MAX_UPLOAD_BYTES, ssr_mode=False, show_error=False,
             _frontend=False,  # no trial of the address, which fails on busy machines
             prevent_thread_lock=True,
         )  # fmt: skip
