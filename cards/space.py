@@ -2,4 +2,4 @@
 
 from lmdiag.app.page import serve
 
-serve(None, "0.0.0.0", 7860, opens=False)  # a Space is reached from outside
+serve(None, "0.0.0.0", 7860, opens=False, on_start=print)  # a Space is reached from outside

@@ -1,11 +1,13 @@
 """The page in a browser: from a table to its downloads, as a person, by keyboard, at once."""
 
+import runpy
 import sys
 import time
 from contextlib import suppress
 from http.client import HTTPConnection
 from subprocess import DEVNULL, Popen
 from types import SimpleNamespace
+from unittest.mock import create_autospec
 
 import pytest
 from launched import HANG, environment, free_port
@@ -14,6 +16,7 @@ from pandas.testing import assert_frame_equal
 
 import lmdiag
 from lmdiag.app import calls, visits
+from lmdiag.files.reading import resource_path
 
 pytest.importorskip("gradio", reason="make check installs the extra app")
 pytestmark = pytest.mark.slow
@@ -217,6 +220,15 @@ def test_published_diagnostics_need_no_table(open_page):
     page.get_by_label("Published diagnostics").first.check()
     page.get_by_label("small demo items").check()
     assert "NEG-136" in run(page)
+
+
+def test_a_space_calls_the_page_with_all_arguments(monkeypatch):
+    from lmdiag.app import page
+
+    serve = create_autospec(page.serve)
+    monkeypatch.setattr(page, "serve", serve)
+    runpy.run_path(str(resource_path("cards", "space.py")))
+    serve.assert_called_once()
 
 
 def test_run_is_clicked_at_once_after_another_table_is_chosen(open_page):
