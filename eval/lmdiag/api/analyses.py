@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from lmdiag.analysis.designs import PARTS_OF, Analysis, analyse_table
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
-from lmdiag.analysis.human import own_surprisals, read_human, read_surprisals
+from lmdiag.analysis.human import (
+    HumanTable,
+    SurprisalSource,
+    own_surprisals,
+    read_human,
+    read_surprisals,
+)
 from lmdiag.analysis.items import is_table_file, items_of, labels_of
 from lmdiag.analysis.procedures import SURPRISAL, Procedure, ProcedureKeywords
 from lmdiag.analysis.rows import with_numbers
 from lmdiag.analysis.selection import check_table
-from lmdiag.asking.protocol import (
-    Predictions,
-    QueryOptions,
-)
+from lmdiag.api.arguments import as_names, check_type
+from lmdiag.api.model import LanguageModel, load_in_turn
+from lmdiag.asking.protocol import Predictions, QueryOptions
 from lmdiag.options import (
     Asking,
     AskingKeywords,
@@ -33,9 +38,7 @@ from lmdiag.results.item_rows import Per, items_of_predictions
 from lmdiag.results.measured import Measures
 from lmdiag.results.model_labels import model_labels, needs_no_context, weights_text
 from lmdiag.results.without_figures import without_any_figure
-from lmdiag.runs.surprisals import (
-    ask_about_words,
-)
+from lmdiag.runs.surprisals import ask_about_words
 from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.reading.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.reading.steps import read_frame_rows
@@ -58,11 +61,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     Analysable: TypeAlias = Run | DataFrame | str | Path | Predictions
-from lmdiag.api.arguments import as_names, check_type
-from lmdiag.api.model import LanguageModel, load_in_turn
-
-READING = TableOptions.__dataclass_fields__.keys()
-"""Names of the options of tables."""
 
 
 class FitKeywords(ProcedureKeywords, ReadingKeywords, LayerKeywords, AskingKeywords, total=False):
@@ -112,41 +110,61 @@ def fit(
     keywords: dict[str, Any] = {**procedure}
     layers = pop_options(LayerOptions, keywords).layers
     asking = pop_options(Asking, keywords)
-    fields = Procedure.__dataclass_fields__
-    reading = {name: keywords.pop(name) for name in READING & keywords.keys() - fields.keys()}
-    if unknown := keywords.keys() - fields.keys():
-        raise BadInput(f"fit has no option {min(unknown)!r}: choose from {', '.join(fields)}")
+    procedure_fields = Procedure.__dataclass_fields__
+    reading_names = TableOptions.__dataclass_fields__.keys() - procedure_fields.keys()
+    reading = {name: keywords.pop(name) for name in reading_names & keywords.keys()}
+    unknown = keywords.keys() - procedure_fields.keys()
+    if unknown:
+        choice = ", ".join(procedure_fields)
+        raise BadInput(f"fit has no option {min(unknown)!r}: choose from {choice}")
     keywords |= {name: tuple(value) for name, value in keywords.items() if isinstance(value, list)}
-    options = TableOptions.of(reading)
-    table = read_human(human, profile, Procedure(**keywords), options)
-    files = [surprisal] if isinstance(surprisal, str) else surprisal
-    if [*files] == [SURPRISAL]:
-        files = ()
-    sources = [read_surprisals(table, source) for source in files]
+    table = read_human(human, profile, Procedure(**keywords), TableOptions.of(reading))
+    columns_or_files = [surprisal] if isinstance(surprisal, str) else surprisal
+    if [*columns_or_files] == [SURPRISAL]:
+        columns_or_files = ()  # the column of the table that is read without being named, see below
+    sources = [read_surprisals(table, column_or_file) for column_or_file in columns_or_files]
     if models:
         check_table(table)  # before any model is loaded
-    infos_of_layers = []
-    options_of_layers: list[QueryOptions] = []
-    model_surprisals = []
-    for model in load_in_turn(models):
-        ask_options: dict[str, Any] = {"output": asking.output, "batch_size": asking.batch_size}
-        ask_options |= {"label": None if asking.quiet else model.info.id, "layers": layers}
-        ask_options["on_progress"] = on_progress
-        with model.lock:
-            surprisals_of_model = ask_about_words(model.model, model.options, table, **ask_options)
-        model_surprisals += [source for source, _ in surprisals_of_model]
-        infos_of_layers += [model.info] * len(surprisals_of_model)
-        options_of_layers += [query_options for _, query_options in surprisals_of_model]
-    with_labels = zip(
-        model_surprisals, model_labels(infos_of_layers, options_of_layers), strict=True
-    )
-    sources += [source._replace(name=label) for source, label in with_labels]
+    sources += _surprisals_of_models(models, table, asking, layers, on_progress)
     if not sources and SURPRISAL in table.frame.columns:
         table, sources = own_surprisals(table)
     if not sources:
         remedy = "name a model to ask, --model MODEL, or what has them, --surprisal COLUMN or FILE"
         raise BadInput(f"no surprisals: {remedy}")
     return fit_surprisals(table, sources)
+
+
+def _surprisals_of_models(
+    models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel],
+    table: HumanTable,
+    asking: Asking,
+    layers: Sequence[str | int],
+    on_progress: OnProgress | None,
+) -> list[SurprisalSource]:
+    """Asks models for the surprisals of the words of a table, one model after the other.
+
+    The names of the sources tell models, and what they were asked, from each other.
+
+    Args:
+        asking: how batches are made, and where answers are kept.
+        layers: after which each model answers, a source for each; () for the last one alone.
+    """
+    sources = []
+    model_infos = []
+    asked_options: list[QueryOptions] = []
+    for model in load_in_turn(models):
+        with model.lock:
+            surprisals_of_model = ask_about_words(
+                model.model, model.options, table, layers=layers, output=asking.output,
+                batch_size=asking.batch_size, label=None if asking.quiet else model.info.id,
+                on_progress=on_progress,
+            )  # fmt: skip
+        for source, query_options in surprisals_of_model:
+            sources.append(source)
+            model_infos.append(model.info)
+            asked_options.append(query_options)
+    labels = model_labels(model_infos, asked_options)
+    return [source._replace(name=label) for source, label in zip(sources, labels, strict=True)]
 
 
 @with_fields(TableOptions)
@@ -200,28 +218,21 @@ def analyse(
     """
     from pandas import DataFrame
 
-    sources: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
-    if not sources:
-        raise BadInput("source is empty: give predictions, runs or tables")
-    for part in sources:
-        expected = "predictions, a run, its directory, a DataFrame or a table's file"
-        check_type("source", part, (DataFrame, Predictions, Run, str, Path), expected)
-    parts = [
-        x if isinstance(x, DataFrame | Predictions | Run) or is_table_file(x) else load_run(x)
-        for x in sources
-    ]
-    parts.sort(key=lambda part: isinstance(part, Run) and needs_no_context(part.results.model))
-    runs = [part for part in parts if isinstance(part, Run)]
+    sources = _opened_sources(source)
+    runs = [part for part in sources if isinstance(part, Run)]
+    are_all_runs = len(runs) == len(sources)
     named_by_user: dict[str, Any] = {
         "conditions": as_names(conditions), "item": as_names(item), "region": str(region),
-        "levels": _orders(levels), "coding": coding if coding != "sum" else "", "by": by,
+        "levels": _level_orders(levels), "coding": coding if coding != "sum" else "", "by": by,
     }  # fmt: skip
     design = runs[0].results.design.given() if runs else {}
     design |= {name: value for name, value in named_by_user.items() if value}
     asked_units = {rows.diagnostic.asks for run in runs for rows in run.stimuli.values()}
     labels = labels_of(runs)
-    if causes := _without_any_value(runs, labels, task) if len(runs) == len(parts) else []:
-        raise BadInput(" ".join(causes).rstrip("."))
+    if are_all_runs:
+        causes = _why_no_figures(runs, labels, task)
+        if causes:
+            raise BadInput(" ".join(causes).rstrip("."))
     if asked_units == {"sentence"}:
         design["not_compared"] = [labels[number] for number in runs_of_other_kind(runs)]
     response_column = response or formula.partition("~")[0].strip(" `") or "surprisal"
@@ -231,70 +242,113 @@ def analyse(
         per = "sentence"
         design.pop("region")
     label_of_run = iter(labels)
-    tables = [
-        _read_source(
-            part, stimuli, options, response_column, per=per, task=task,
-            label=next(label_of_run) if isinstance(part, Run) else "",
-        )
-        for part in parts
-    ]  # fmt: skip
-    table = items_of([frame for frame, _ in tables])
-    if "levels" in design and not named_by_user["levels"]:
-        design["levels"] = _of_chosen_rows(design["levels"], table)
-    analysis = analyse_table(table, response=response, formula=formula, **design)
-    notes = dict.fromkeys(note for _, lines in tables for note in lines)
-    is_of_runs = len(asked_units) == 1 and len(runs) == len(parts)
-    row_unit = PARTS_OF[asked_units.pop()] if is_of_runs else ""
-    is_table = all(isinstance(part, DataFrame) or is_table_file(part) for part in parts)
-    first_rows = analysis.reads if is_table else ()
+    frames = []
+    notes: dict[str, None] = {}  # as a set, in order
     facts_of_sources = {
         label: f"{weights_text(run.results.model)}, data {Path(run.results.data.source).name}"
         for label, run in zip(labels, runs, strict=True)
     }
-    facts_of_sources |= {
-        Path(str(part)).name: f"{len(frame):,} rows"
-        for part, (frame, _) in zip(parts, tables, strict=True)
-        if is_table_file(part)
-    }
-    # a table that `items` wrote has the signatures of its runs
-    signatures_of_rows = map(str, table["signature"].unique()) if "signature" in table else ()
-    signatures = cited_signatures(x for x in signatures_of_rows if x.startswith("lmdiag:"))
+    for part in sources:
+        frame, notes_of_source = _read_source(
+            part, stimuli, options, response_column, per=per, task=task,
+            label=next(label_of_run) if isinstance(part, Run) else "",
+        )  # fmt: skip
+        frames.append(frame)
+        notes |= dict.fromkeys(notes_of_source)
+        if is_table_file(part):
+            facts_of_sources[Path(str(part)).name] = f"{len(frame):,} rows"
+    table = items_of(frames)
+    if "levels" in design and not named_by_user["levels"]:
+        design["levels"] = _orders_of_present_levels(design["levels"], table)
+    analysis = analyse_table(table, response=response, formula=formula, **design)
+    row_part = PARTS_OF[asked_units.pop()] if are_all_runs and len(asked_units) == 1 else ""
+    are_all_tables = all(isinstance(part, DataFrame) or is_table_file(part) for part in sources)
     return replace(
-        analysis, notes=(*notes, *analysis.notes), part=row_unit, reads=first_rows,
-        sources=facts_of_sources, signatures=tuple(signatures),
+        analysis, notes=(*notes, *analysis.notes), part=row_part,
+        reads=analysis.reads if are_all_tables else (), sources=facts_of_sources,
+        signatures=_signatures_in(table),
     )  # fmt: skip
 
 
-def _of_chosen_rows(
+def _opened_sources(source: Any) -> list[Any]:
+    """Returns the source of `analyse`, one or several, with run directories as runs.
+
+    Files of tables stay names of files. Runs of word frequencies stand last, as in all results.
+    """
+    from pandas import DataFrame
+
+    given_sources = list(source) if isinstance(source, list | tuple) else [source]
+    if not given_sources:
+        raise BadInput("source is empty: give predictions, runs or tables")
+    expected = "predictions, a run, its directory, a DataFrame or a table's file"
+    for part in given_sources:
+        check_type("source", part, (DataFrame, Predictions, Run, str, Path), expected)
+    sources = []
+    for part in given_sources:
+        is_directory = isinstance(part, str | Path) and not is_table_file(part)
+        sources.append(load_run(part) if is_directory else part)
+    sources.sort(key=lambda part: isinstance(part, Run) and needs_no_context(part.results.model))
+    return sources
+
+
+def _signatures_in(table: DataFrame) -> tuple[str, ...]:
+    """Returns the signatures of the runs whose items are in a table, as they are cited.
+
+    A table that `lmdiag items` wrote has them in a column.
+    """
+    if "signature" not in table:
+        return ()
+    texts = [str(text) for text in table["signature"].unique()]
+    return tuple(cited_signatures(text for text in texts if text.startswith("lmdiag:")))
+
+
+def _orders_of_present_levels(
     orders: Mapping[str, Sequence[str]], table: DataFrame
 ) -> dict[str, tuple[str, ...]]:
-    """The orders that are stored with a run, of the levels that the chosen rows have."""
-    kept = {}
+    """Returns the orders of levels without the levels that no row of the table has.
+
+    The orders are stored with a run, and only some of its rows may be chosen. A column that has
+    less than two levels then is left out.
+
+    Args:
+        orders: column -> its levels in order.
+    """
+    orders_of_present = {}
     for name, order in orders.items():
-        present = {*level_texts(table[column_like(name, table)]).dropna()}
-        kept[name] = tuple(level for level in order if level in present)
-    return {name: order for name, order in kept.items() if len(order) > 1}
+        levels_in_table = {*level_texts(table[column_like(name, table)]).dropna()}
+        present_levels = tuple(level for level in order if level in levels_in_table)
+        if len(present_levels) > 1:
+            orders_of_present[name] = present_levels
+    return orders_of_present
 
 
-def _orders(
+def _level_orders(
     levels: Mapping[str, Sequence[object]] | str | Sequence[str],
 ) -> Mapping[str, Sequence[object]]:
-    """Returns column -> its levels in order; `BadInput` for a text other than COLUMN=a,b,c."""
+    """Returns column -> its levels in order: {"size": ["s", "l"]} for ["size=s,l"].
+
+    `BadInput` for a text that is not COLUMN=a,b,c.
+    """
     if isinstance(levels, Mapping):
         return levels
     orders: dict[str, list[str]] = DesignOptions.of({"levels": levels}).given().get("levels", {})
     return orders
 
 
-def _without_any_value(runs: Sequence[Run], labels: Sequence[str], task: str) -> list[str]:
-    """Returns why no run has a figure, a sentence per run; [] if at least one has a figure.
+def _why_no_figures(runs: Sequence[Run], labels: Sequence[str], task: str) -> list[str]:
+    """Returns why no run has a figure, a sentence per run and task; [] if a run has one.
 
     Without figures there is nothing to analyse, and the reason is better than an empty table.
+
+    Args:
+        labels: what to call the model of each run.
+        task: the only task that is analysed; "" for all of each run.
     """
     causes = []
     for run, label in zip(runs, labels, strict=True):
         causes_of_run = without_any_figure(run.results, label, task)
-        if len(causes_of_run) < (1 if task else len(run.results.tasks)):
+        n_tasks = 1 if task else len(run.results.tasks)
+        if len(causes_of_run) < n_tasks:
             return []
         causes += causes_of_run
     return causes
@@ -310,13 +364,15 @@ def _read_source(
     task: str,
     label: str,
 ) -> tuple[DataFrame, tuple[str, ...]]:
-    """Returns the items of one source of `analyse` as a table, and how its rows were read.
+    """Returns the items of one source of `analyse` as a table, and notes on how its rows were read.
 
     Args:
         source: predictions, a run, a DataFrame or the file of a table.
-        stimuli: the rows of predictions that do not have them.
+        stimuli: the rows of predictions that do not have them; None for none.
+        options: how rows are read: filters, names of columns, divided columns.
         response: the column of numbers that is analysed.
-        per: whether a row of the table is a row, a region or a sentence.
+        per: what of a run a row of the result is: a row of the data, a region or a sentence.
+        task: the only task of a run; "" for all.
         label: what to call the model of a run.
     """
     from pandas import DataFrame
@@ -340,11 +396,12 @@ def _read_source(
         table, options, known_columns, copies=True, text=response, reads=("good", "contrast")
     )
     if isinstance(table, DataFrame):
-        frame = frame.set_axis(range(1, len(frame) + 1))
+        frame = frame.set_axis(range(1, len(frame) + 1))  # messages name rows by the index
     return with_numbers(frame, response, source_name), notes
 
 
 Comparable = Measures | Run | str | Path
+"""What `compare` takes: results of `measure`, or a finished run or its directory."""
 
 
 @with_fields(Seeded)
@@ -377,21 +434,21 @@ def compare(
     <4 comparisons of demo:masked with demo:causal>
     """
     sources = (base, *new)
+    expected = "results of `measure`, finished runs or their directories"
     for source in sources:
-        what = "results of `measure`, finished runs or their directories"
-        check_type("base and new", source, (Measures, Run, str, Path), what)
+        check_type("base and new", source, (Measures, Run, str, Path), expected)
     if not new:
         raise BadInput("compare takes two or more results of `measure`, or two or more runs")
     if len({isinstance(source, Measures) for source in sources}) > 1:
         raise BadInput("compare takes results of `measure`, or runs, but not both")
     runs = [_run_of(source) for source in sources]
     seed = Seeded.of(seeded).seed
-    compared = compare_runs(*runs, seed=seed, across=across, tasks=tasks, measures=measures)
-    return Comparisons(compared, runs, across, seed)
+    comparisons = compare_runs(*runs, seed=seed, across=across, tasks=tasks, measures=measures)
+    return Comparisons(comparisons, runs, across, seed)
 
 
 def _run_of(source: Comparable) -> Run:
-    """Returns the run of measures, a run itself, or the run in a directory."""
+    """Returns the run that measures are of, a run as it is, or the run in a directory."""
     if isinstance(source, Measures):
         return source.run
     return source if isinstance(source, Run) else load_run(source)

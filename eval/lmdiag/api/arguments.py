@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lmdiag.types import (
-    BadInput,
-)
-
-if TYPE_CHECKING:
-    pass
+from lmdiag.types import BadInput
 
 
-def check_type(name: str, value: object, kinds: type | tuple[type, ...], what: str) -> None:
-    """Refuses an argument of another type than `kinds`, which a message calls `what`."""
-    if not isinstance(value, kinds):
-        raise BadInput(f"{name} must be {what}, not {type(value).__name__}")
+def check_type(name: str, value: object, types: type | tuple[type, ...], description: str) -> None:
+    """Raises `BadInput` if an argument of a function has none of the types.
+
+    Args:
+        name: name of the argument, for the message.
+        description: what the argument must be, for the message, e.g. "a file or a DataFrame".
+    """
+    if not isinstance(value, types):
+        raise BadInput(f"{name} must be {description}, not {type(value).__name__}")
 
 
 def as_names(names: str | Sequence[Any]) -> tuple[Any, ...]:
-    """One name or several, as a tuple."""
+    """Returns one name or several as a tuple: "item" becomes ("item",)."""
     return (names,) if isinstance(names, str) else tuple(names)

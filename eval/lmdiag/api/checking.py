@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 _SHOWN_ROWS = 5
 _SHOWN_VALUES = 3
 _ROWS_FOR_VALUES = 200
-"""Values among which the distinct ones that are shown are looked for."""
+"""Rows with a value whose distinct values may be shown: large tables take no longer than others."""
+
+_LONGEST_VALUE = 60
+_LONGEST_LIST = 800
+"""Characters of a value of a column, and of the names of all columns, in messages."""
 
 _USES = {
     "not a condition": "not used",
@@ -52,7 +56,7 @@ _USES = {
     "critical word": "critical",
     "word or region": "word",
 }
-"""What a column is, in words -> its use."""
+"""What a column is, in words (those before a bracket) -> its `use`; other words are the use."""
 
 _RESPONSES = {
     name: name
@@ -108,6 +112,7 @@ def check(
     file = data if isinstance(data, str) else MEMORY
     checked = TableCheck(file, task or "", options=options, design=design)
     source: Table | None = None
+    # after an error, the record has what was read until then
     try:
         checked = replace(checked, task=task or stimuli.only_task(stimuli.tasks(data), data))
         source = _source_table(data, checked.task, options)
@@ -125,6 +130,12 @@ def _check_rows(
     """Completes the record of a table: what is read of it, or options that may read it.
 
     Raises `BadInput` for what is wrong in the table.
+
+    Args:
+        checked: the record so far: the options, the size of the table and its first rows.
+        source: the table as its file has it; None for test suites.
+        table: the name of its file, or its rows in memory.
+        model: model whose tokenizer is tried on the texts; None for none.
     """
     stored_options = checked.options.stored()
     try:
@@ -139,15 +150,21 @@ def _check_rows(
         return checked
 
     def read_with(further: TableOptions) -> Stimuli:
+        """Returns the rows that are read with further options."""
         options = checked.options.with_further(further).stored()
         return stimuli.load(table, checked.task, allow_duplicates=allow_duplicates, **options)
 
-    command = _command_with_contexts(checked, source, read_with)
-    return replace(checked, others=(*checked.others, *command))
+    command_lines = _command_with_contexts(checked, source, read_with)
+    return replace(checked, others=(*checked.others, *command_lines))
 
 
 def _source_table(table: Any, task: str, options: TableOptions) -> Table | None:
-    """Returns the table as its file has it, before options change it; None for test suites."""
+    """Returns the table as its file has it, before options change it; None for test suites.
+
+    Args:
+        table: the name of a file or data set, or rows in memory.
+        options: of which the sheet of an Excel file is used.
+    """
     if isinstance(table, str):
         rows = find(table).read(task, options.sheet)
     elif stimuli.is_suite(table):
@@ -158,13 +175,16 @@ def _source_table(table: Any, task: str, options: TableOptions) -> Table | None:
 
 
 def _first_rows(source: Table | None) -> tuple[Mapping[str, str], ...]:
-    """Returns the first five rows, each as column -> text."""
+    """Returns the first five rows, each as column -> text; () for test suites."""
     if source is None:
         return ()
     names = [name for name in source.columns if name not in ROW_NAMES]
-    first_rows = zip(*(source.columns[name][:_SHOWN_ROWS] for name in names), strict=True)
-    texts = (["" if value is None else visible(str(value)) for value in row] for row in first_rows)
-    return tuple(dict(zip(names, row, strict=True)) for row in texts)
+    columns = [source.columns[name][:_SHOWN_ROWS] for name in names]
+    first_rows = []
+    for values in zip(*columns, strict=True):
+        texts = ["" if value is None else visible(str(value)) for value in values]
+        first_rows.append(dict(zip(names, texts, strict=True)))
+    return tuple(first_rows)
 
 
 # ---- what is read --------------------------------------------------------------------------------
@@ -184,15 +204,15 @@ def _check_stimuli(checked: TableCheck, source: Table | None, rows: Stimuli) -> 
     check_columns({rows.task: rows}, options)
     design = design_of(rows, options)
     columns = rows.columns()
-    if design is None:
+    if design is None:  # items of a built-in diagnostic, or test suites
         return replace(checked, n_rows=len(rows), columns=_checked_columns(checked, source, ()))
     is_cloze = rows.form == "cloze"
     source_columns = columns if source is None else source.columns
-    other = None
+    other_rows = None
     if not is_cloze and not rows.compared:
-        other = _rows_beside_sentences(rows, source_columns)
-        other = other or responses_beside_texts(source_columns)
-        other = _with_item_of(other, rows, source_columns)
+        other_rows = _rows_beside_sentences(rows, source_columns)
+        other_rows = other_rows or responses_beside_texts(source_columns)
+        other_rows = _with_item_of(other_rows, rows, source_columns)
     checked = replace(
         checked,
         command="cloze" if is_cloze else "run",
@@ -200,7 +220,7 @@ def _check_stimuli(checked: TableCheck, source: Table | None, rows: Stimuli) -> 
         form=design.form,
         reads=tuple(design.rows),
         summary=design.summary(),
-        notes=tuple(f"responses: {x}" for x in rows.notes) if is_cloze else rows.notes,
+        notes=tuple(f"responses: {note}" for note in rows.notes) if is_cloze else rows.notes,
         texts=", ".join(design.texts),
         n_items=design.n_items,
         n_contrasts=len({*columns["contrast"]}) if rows.compared else 0,
@@ -210,29 +230,45 @@ def _check_stimuli(checked: TableCheck, source: Table | None, rows: Stimuli) -> 
         regions={} if checked.options.critical else _regions(rows),
         comparing=design.comparing_options,
         warnings=tuple(design.warnings),
-        other=other.text() if other else "",
+        other=other_rows.text() if other_rows else "",
     )
-    texts = _RESPONSES if is_cloze else dict(zip(design.texts, design.texts, strict=True))
-    uses = [CheckedColumn(name, use) for name, use in texts.items()]
+    use_of_text = _RESPONSES if is_cloze else {name: name for name in design.texts}
+    uses = [CheckedColumn(name, use) for name, use in use_of_text.items()]
     if design.n_items and not is_cloze:
         uses += [CheckedColumn(name, "item") for name in item_columns(options, columns)]
-    uses += [CheckedColumn(x, "condition", levels=of) for x, of in design.levels.items()]
-    uses += [CheckedColumn(x, _use_of(x, why), why) for x, why in design.other_uses.items()]
+    for name, levels in design.levels.items():
+        uses.append(CheckedColumn(name, "condition", levels=levels))
+    for name, why in design.other_uses.items():
+        uses.append(CheckedColumn(name, _use_of(name, why), why))
     return _with_problems(replace(checked, columns=_checked_columns(checked, source, uses)))
 
 
-def _with_item_of(other: OtherRows | None, rows: Stimuli, names: Iterable[str]) -> OtherRows | None:
-    """Returns responses in numbers with the item column of stimuli in the same table."""
-    if other is None or other.command != "analyse":
-        return other
+def _with_item_of(
+    other_rows: OtherRows | None, rows: Stimuli, names: Iterable[str]
+) -> OtherRows | None:
+    """Returns responses in numbers with the column of items of stimuli in the same table.
+
+    Rows for another command than `analyse` are returned as they are.
+
+    Args:
+        other_rows: what the table has beside stimuli; None for nothing.
+        rows: the stimuli, whose column `item` has the values of a column of the file.
+        names: the columns of the file.
+    """
+    if other_rows is None or other_rows.command != "analyse":
+        return other_rows
     columns = rows.columns()
     items = columns.get("item")
-    item = next((x for x in names if items and x != "item" and columns.get(x) == items), "")
-    return other._replace(columns={**other.columns, "item": item}) if item else other
+    if not items:
+        return other_rows
+    for name in names:
+        if name != "item" and columns.get(name) == items:
+            return other_rows._replace(columns={**other_rows.columns, "item": name})
+    return other_rows
 
 
 def _regions(rows: Stimuli) -> dict[str, str]:
-    """Returns number of a region -> its text in the first row that has one."""
+    """Returns number of a region -> its text in the first row in which it is not empty."""
     texts: dict[int, str] = {}
     for sentence, regions in zip(rows.texts("sentence"), rows.regions or (), strict=False):
         for region in regions:
@@ -256,7 +292,8 @@ def _rows_beside_sentences(rows: Stimuli, columns: Mapping[str, Sequence[Any]]) 
 
     if rows.form != "sentences" or rows.regions:
         return None
-    layout = TableLayout({name: x for name, x in columns.items() if name not in ROW_NAMES})
+    own_columns = {name: values for name, values in columns.items() if name not in ROW_NAMES}
+    layout = TableLayout(own_columns)
     return words_of_texts(layout) or responses_beside_texts(columns) or responses(layout)
 
 
@@ -265,66 +302,85 @@ def _command_with_contexts(
 ) -> Iterator[str]:
     """Yields the most likely command that joins other columns of text to the sentences.
 
-    A context may stand before the sentences, or a word after them. The second line is the first
-    row as models would read it. Nothing is yielded if there are no such columns.
+    A context may stand before the sentences, or a word after them. The first line is "or: " with
+    the command, the second is "reads: " with the first row as models would read it. A table without
+    such columns has no lines.
 
     Args:
+        source: the table as its file has it.
         read_with: reads the table with further options.
     """
-    columns = {name: x for name, x in source.columns.items() if name not in ROW_NAMES}
-    readings = readings_with_contexts(columns, read_with)
-    proposals = filter(None, (_proposal(checked, reading, ()) for reading in readings))
-    for proposal in islice(proposals, 1):
-        command = f"lmdiag run {shlex.quote(checked.file)} --model M {proposal.typed}"
-        yield f"or: {command}"
-        yield f"reads: {proposal.rows[0]}"
+    columns = {name: values for name, values in source.columns.items() if name not in ROW_NAMES}
+    for reading in readings_with_contexts(columns, read_with):
+        proposal = _proposal(checked, reading, ())
+        if proposal:
+            yield f"or: lmdiag run {shlex.quote(checked.file)} --model M {proposal.typed}"
+            yield f"reads: {proposal.rows[0]}"
+            return
 
 
 def _check_unknown_layout(
     checked: TableCheck, source: Table | None, unknown: UnknownLayout, table: Any
 ) -> TableCheck:
-    """Adds to the record what a table that `run` cannot read may be.
+    """Adds to the record what a table may be whose layout `run` does not know.
 
-    That is a table for another command, which is then checked as this command reads it, or options
-    with which `run` may read it.
+    It may be a table for another command, which is then checked as this command reads it; or `run`
+    may read it with options, which are proposed.
+
+    Args:
+        source: the table as its file has it; None for test suites.
+        unknown: the error of `lmdiag.load_stimuli`, with what it says of the rows.
+        table: the name of the file, or rows in memory.
     """
-    from lmdiag.stimuli.proposing.other_rows import responses_beside_texts
-
     checked = replace(checked, n_rows=len(unknown.table), lacks=unknown.lacks, command="")
     checked = replace(checked, columns=_checked_columns(checked, source, ()))
-    other = unknown.other
+    other_rows = unknown.other
     named_by_user = _named_items_and_conditions(checked, unknown)
-    if other and other.command == "analyse":
+    if other_rows is None:
+        return _check_proposals(checked, source, unknown, table)
+    if other_rows.command == "analyse":
         items = {"item": checked.design.item[0]} if checked.design.item else {}
-        other = other._replace(
-            columns={**other.columns, **items},
+        other_rows = other_rows._replace(
+            columns={**other_rows.columns, **items},
             items=checked.design.item,
             conditions=checked.design.conditions,
         )
-    elif other and named_by_user:
-        problem = f"{', '.join(named_by_user)} cannot be items or conditions here: {other.text()}"
+    elif named_by_user:
+        names = ", ".join(named_by_user)
+        problem = f"{names} cannot be items or conditions here: {other_rows.text()}"
         raise BadInput(f"{checked.file}: {problem}; leave out --item and --conditions")
-    if other is None:
-        responses_table = responses_beside_texts(own_names(unknown.table.columns))
-        readings = [_without_proposed_item(checked, reading, table) for reading in unknown.readings]
-        if readings:
-            responses_table = _with_item_of(responses_table, readings[0].rows, unknown.columns)
-        proposals = (_proposal(checked, reading, unknown.notes) for reading in readings)
-        return replace(
-            checked,
-            notes=source.notes if source else (),
-            proposals=tuple(filter(None, proposals)),
-            others=(f"perhaps: {responses_table.text()}",) if responses_table else (),
-        )
-    checked = replace(checked, other=other.text())
-    if other.command == "analyse" and {*other.columns} >= {"item", "response"}:
-        return _check_responses(checked, source, unknown.table, other)
-    checked = replace(checked, options=checked.options.with_further(other.options))
-    if other.command == "surprisal":
-        return _check_words(checked, source, unknown, other, table)
-    if other.command == "cloze":
+    checked = replace(checked, other=other_rows.text())
+    if other_rows.command == "analyse" and {*other_rows.columns} >= {"item", "response"}:
+        return _check_responses(checked, source, unknown.table, other_rows)
+    checked = replace(checked, options=checked.options.with_further(other_rows.options))
+    if other_rows.command == "surprisal":
+        return _check_words(checked, source, unknown, other_rows, table)
+    if other_rows.command == "cloze":
         return _check_cloze_responses(checked, source, table)
     return checked
+
+
+def _check_proposals(
+    checked: TableCheck, source: Table | None, unknown: UnknownLayout, table: Any
+) -> TableCheck:
+    """Adds to the record the options with which `run` may read a table of an unknown layout.
+
+    It also tells whether the table has responses, which `analyse` may read. The arguments are those
+    of `_check_unknown_layout`.
+    """
+    from lmdiag.stimuli.proposing.other_rows import responses_beside_texts
+
+    readings = [_without_proposed_item(checked, reading, table) for reading in unknown.readings]
+    proposals = [_proposal(checked, reading, unknown.notes) for reading in readings]
+    responses = responses_beside_texts(own_names(unknown.table.columns))
+    if readings:
+        responses = _with_item_of(responses, readings[0].rows, unknown.columns)
+    return replace(
+        checked,
+        notes=source.notes if source else (),
+        proposals=tuple(proposal for proposal in proposals if proposal),
+        others=(f"perhaps: {responses.text()}",) if responses else (),
+    )
 
 
 def _named_items_and_conditions(checked: TableCheck, unknown: UnknownLayout) -> tuple[str, ...]:
@@ -333,24 +389,25 @@ def _named_items_and_conditions(checked: TableCheck, unknown: UnknownLayout) -> 
     `BadInput` for a name that is neither a column of the file nor one that proposed options make.
     """
     named_by_user = (*checked.design.item, *checked.design.conditions)
-    stimuli_read = [reading.rows for reading in unknown.readings]
-    columns = dict.fromkeys(
-        (*unknown.columns, *(name for x in stimuli_read for name in x.columns()))
-    )
+    columns = dict.fromkeys(unknown.columns)
+    for reading in unknown.readings:
+        columns |= dict.fromkeys(reading.rows.columns())
     for name in named_by_user:
         if column_like(name, columns) not in columns:
-            existing = ", ".join(unknown.columns)
+            existing = ", ".join(unknown.columns)[:_LONGEST_LIST]
             problem = f"no column {name!r}{suggest(name, columns)}"
-            raise BadInput(f"{checked.file}: {problem}; there are {existing:.800}")
+            raise BadInput(f"{checked.file}: {problem}; there are {existing}")
     return named_by_user
 
 
 def _without_proposed_item(checked: TableCheck, reading: Reading, table: Any) -> Reading:
-    """Returns a reading without its option `item=`, if the user names the columns of items.
+    """Returns what is read without the proposed column of items, if the user names such columns.
 
-    Users name columns as in the file, and two items cannot both hold.
+    Args:
+        reading: the options that may read the table, and the rows that they give.
+        table: the name of the file, or rows in memory.
     """
-    columns = tuple(x for x in reading.options.columns if not x.startswith("item="))
+    columns = tuple(text for text in reading.options.columns if not text.startswith("item="))
     options = replace(reading.options, columns=columns)
     if not checked.design.item or options == reading.options:
         return reading
@@ -362,7 +419,8 @@ def _proposal(checked: TableCheck, reading: Reading, notes: Iterable[str]) -> Pr
     """Returns a reading as a proposal; None if it lacks a column that the user names.
 
     Args:
-        notes: what is a guess, for the proposal.
+        reading: the options that may read the table, and the rows that they give.
+        notes: what is a guess, a line each.
     """
     from lmdiag.stimuli.designs.design import check_columns, design_of
 
@@ -379,9 +437,18 @@ def _proposal(checked: TableCheck, reading: Reading, notes: Iterable[str]) -> Pr
 
 
 def _check_responses(
-    checked: TableCheck, source: Table | None, table: Table, other: OtherRows
+    checked: TableCheck, source: Table | None, table: Table, other_rows: OtherRows
 ) -> TableCheck:
-    """Adds to the record what `analyse` reads of a table of responses."""
+    """Adds to the record what `analyse` reads of a table of responses: response, items, conditions.
+
+    If each item has one level of a column and readers have several, effects are over readers: then
+    they are the items.
+
+    Args:
+        source: the table as its file has it.
+        table: the same as it is read.
+        other_rows: its columns of items, conditions and the response.
+    """
     from lmdiag.stimuli.designs.column_warnings import (
         is_within_readers,
         refuse_between_items,
@@ -390,49 +457,67 @@ def _check_responses(
         why_no_conditions,
     )
 
-    items = other.items or [other.columns["item"]]
-    response = other.columns["response"]
-    uses = _uses_of_responses(table, items, response, other.conditions)
+    items = other_rows.items or [other_rows.columns["item"]]
+    response = other_rows.columns["response"]
+    uses = _uses_of_responses(table, items, response, other_rows.conditions)
     refuse_lookalike_levels(uses)
     refuse_between_items(uses)
-    names = [name for name in uses.other_uses if is_within_readers(uses, name)]
-    if names and not (uses.conditions or checked.design.item):
-        of_readers = other._replace(items=(uses.reader_column,), conditions=names[:1])
-        checked = replace(checked, other=of_readers.text())
-        return _check_responses(checked, source, table, of_readers)
-    reason = "" if uses.conditions else why_no_conditions(uses)
-    counts = {name: uses.table.columns[name].by_count() for name in uses.conditions}
-    columns = [CheckedColumn(response, "response"), *(CheckedColumn(x, "item") for x in items)]
-    columns += [
-        CheckedColumn(name, "condition", levels={level: counts[name][level] for level in levels})
-        for name, levels in uses.conditions.items()
-    ]
+    conditions_of_readers = [name for name in uses.other_uses if is_within_readers(uses, name)]
+    if conditions_of_readers and not (uses.conditions or checked.design.item):
+        rows_of_readers = other_rows._replace(
+            items=(uses.reader_column,), conditions=conditions_of_readers[:1]
+        )
+        checked = replace(checked, other=rows_of_readers.text())
+        return _check_responses(checked, source, table, rows_of_readers)
+    columns = [CheckedColumn(response, "response")]
+    columns += [CheckedColumn(name, "item") for name in items]
+    for name, levels in uses.conditions.items():
+        n_rows_of_level = uses.table.columns[name].by_count()
+        n_rows = {level: n_rows_of_level[level] for level in levels}
+        columns.append(CheckedColumn(name, "condition", levels=n_rows))
     item_columns = (*items, *(column_like(name, table.columns) for name in items))
-    other_uses = {name: why for name, why in uses.other_uses.items() if name not in item_columns}
-    columns += [CheckedColumn(name, _use_of(name, why), why) for name, why in other_uses.items()]
+    for name, why in uses.other_uses.items():
+        if name not in item_columns:
+            columns.append(CheckedColumn(name, _use_of(name, why), why))
+    warnings = warnings_of(uses, table.places)
+    no_conditions = "" if uses.conditions else why_no_conditions(uses)
+    if no_conditions:
+        warnings = [*warnings, no_conditions]
+    is_named_item = [*map(folded, items)] == ["item"]  # needs no option
     checked = replace(
         checked,
         command="analyse",
         design=FactorOptions(
-            conditions=tuple(other.conditions),
-            item=() if [*map(folded, items)] == ["item"] else (*items,),
+            conditions=tuple(other_rows.conditions),
+            item=() if is_named_item else tuple(items),
         ),
         response=response,
         n_items=len(uses.table.items.levels),
         conditions=tuple(uses.conditions),
-        warnings=(*warnings_of(uses, table.places), *filter(None, [reason])),
+        warnings=tuple(warnings),
     )
     return _with_problems(replace(checked, columns=_checked_columns(checked, source, columns)))
 
 
 def _check_words(
-    checked: TableCheck, source: Table | None, unknown: UnknownLayout, other: OtherRows, table: Any
+    checked: TableCheck,
+    source: Table | None,
+    unknown: UnknownLayout,
+    other_rows: OtherRows,
+    table: Any,
 ) -> TableCheck:
-    """Adds to the record what `surprisal` and `fit` read of a table with a row per word."""
+    """Adds to the record what `surprisal` and `fit` read of a table with a row per word.
+
+    Args:
+        source: the table as its file has it.
+        unknown: the error of `lmdiag.load_stimuli`, which has the table as it is read.
+        other_rows: its columns of words, positions, texts and the response.
+        table: the name of the file, or rows in memory.
+    """
     from lmdiag.analysis.human import read_human
     from lmdiag.analysis.procedures import Procedure
 
-    response = other.response
+    response = other_rows.response
     procedure = Procedure(response=response or "surprisal")
     checked = replace(checked, command="surprisal", response=response)
     try:
@@ -446,7 +531,7 @@ def _check_words(
         notes=tuple(words.notes),
         reads=(first_text.removeprefix("reads "),),
         texts=f"{len(texts):,}, of {len(words.words):,} words",
-        warnings=tuple(x.removeprefix("warning: ") for x in words.gap_notes()),
+        warnings=tuple(note.removeprefix("warning: ") for note in words.gap_notes()),
     )
     uses = [CheckedColumn(name, use) for name, use in words.uses().items()]
     columns = [
@@ -461,15 +546,20 @@ def _check_words(
     others = [f"response: lmdiag fit {shlex.quote(checked.file)} {model}{typed}"]
     if "item" in unknown.table.columns:
         levels = _uses_of_responses(unknown.table, ["item"], response).conditions
-        names = [name for name in levels if name not in other.columns.values()]
-        if names:
+        conditions = [name for name in levels if name not in other_rows.columns.values()]
+        if conditions:
             command = f"lmdiag analyse {shlex.quote(checked.file)} {response_option}"
-            others.append(f"conditions: {', '.join(names)}: {command}")
+            others.append(f"conditions: {', '.join(conditions)}: {command}")
     return _with_problems(replace(checked, others=(*checked.others, *others)))
 
 
 def _check_cloze_responses(checked: TableCheck, source: Table | None, table: Any) -> TableCheck:
-    """Adds to the record what `cloze` reads of a table of responses."""
+    """Adds to the record what `cloze` reads of a table of people's responses, or why it does not.
+
+    Args:
+        source: the table as its file has it.
+        table: the name of the file, or rows in memory.
+    """
     checked = replace(checked, command="cloze")
     try:
         rows = stimuli.load(table, checked.task, responses=True, **checked.options.stored())
@@ -482,16 +572,23 @@ def _check_cloze_responses(checked: TableCheck, source: Table | None, table: Any
 def _uses_of_responses(
     table: Table, items: Sequence[str], response: str, conditions: Sequence[str] = ()
 ) -> ColumnUses:
-    """Returns what each column of a table of responses is used for in an analysis over items."""
+    """Returns what each column of a table of responses is used for in an analysis over items.
+
+    Args:
+        items: columns that name the items together.
+        response: the column of the response.
+        conditions: columns that the user names; () to find them.
+    """
     from pandas import DataFrame
 
     from lmdiag.stimuli.designs.conditions import uses_of
     from lmdiag.stimuli.designs.design import joined_items
 
-    frame = DataFrame({name: x for name, x in table.columns.items() if name}, dtype=object)
-    names = [column_like(name, frame) for name in items]
+    named_columns = {name: values for name, values in table.columns.items() if name}
+    frame = DataFrame(named_columns, dtype=object)
+    item_columns = [column_like(name, frame) for name in items]
     return uses_of(
-        frame.assign(item=joined_items(frame[names])),
+        frame.assign(item=joined_items(frame[item_columns])),
         [column_like(name, frame) for name in conditions],
         column_like(response, frame),
         item=items[0] if len(items) == 1 else "",
@@ -502,10 +599,11 @@ def _uses_of_responses(
 
 
 def _use_of(name: str, why: str) -> str:
-    """Returns the `use` of a column other than texts, items and conditions.
+    """Returns the `use` of a column other than texts, items and conditions, e.g. "covariate".
 
     Args:
-        why: what the column is, in words, as designs describe it.
+        name: of the column.
+        why: what the column is, in words, as "not a condition (fillers)"; designs have it.
     """
     start = why.partition(" (")[0]
     use = _USES.get(start, start)
@@ -522,75 +620,103 @@ def _checked_columns(
     """
     if source is None:
         return ()
-    unused_uses = {column.name: column for column in uses}
+    remaining = {column.name: column for column in uses}  # those that no column of the file has yet
     uses_in_options = _uses_in_options(checked.options, source)
     columns = []
     for name in source.columns:
         if name in ROW_NAMES:
             continue
         read_as = uses_in_options.get(name, "")
-        read_as = read_as if read_as in unused_uses else column_like(name, unused_uses)
-        column = unused_uses.pop(read_as, None) or CheckedColumn(name, _use_by_name(name))
-        use = uses_in_options.get(name, column.use)
-        alias = read_as if column.name != name else ""
+        if read_as not in remaining:
+            read_as = column_like(name, remaining)
+        column = remaining.pop(read_as, None) or CheckedColumn(name, _use_by_name(name))
         columns.append(
-            replace(column, name=name, use=use, read_as=alias, values=_example_values(source, name))
+            replace(
+                column,
+                name=name,
+                use=uses_in_options.get(name, column.use),
+                read_as=read_as if column.name != name else "",
+                values=_example_values(source, name),
+            )
         )
-    made_columns = [x for x in unused_uses.values() if x.use == "condition" or x.why]
-    return (*columns, *(replace(column, is_made=True) for column in made_columns))
+    for column in remaining.values():
+        if column.use == "condition" or column.why:
+            columns.append(replace(column, is_made=True))
+    return tuple(columns)
 
 
 def _uses_in_options(options: TableOptions, source: Table) -> dict[str, str]:
-    """Returns column of the file -> what the options of the user say it is."""
+    """Returns column of the file -> its use by the options of the user.
+
+    For example {"ia": "word"} for `--columns word=ia`. `region=A..C` names all columns from A to C.
+    """
     names = [*source.columns]
     uses: dict[str, str] = {}
     for text in options.columns:
         use, _, column = text.partition("=")
-        first, dots, last = (column_like(part, names) for part in column.partition(".."))
-        if dots and {first, last} <= {*names}:
-            uses |= dict.fromkeys(names[names.index(first) : names.index(last) + 1], "region")
+        start, dots, end = column.partition("..")
+        first = column_like(start, names)
+        last = column_like(end, names)
+        if dots and first in names and last in names:
+            region_names = names[names.index(first) : names.index(last) + 1]
+            uses |= dict.fromkeys(region_names, "region")
         else:
             uses[column_like(column, names)] = use
-    uses |= {column_like(name, names): "wide" for name in options.wide}
-    critical = (column_and_start(text, names)[0] for text in options.critical)
-    return uses | {column_like(name, names): "critical" for name in critical}
+    for name in options.wide:
+        uses[column_like(name, names)] = "wide"
+    for text in options.critical:
+        name, _ = column_and_start(text, names)
+        uses[column_like(name, names)] = "critical"
+    return uses
 
 
 def _use_by_name(name: str) -> str:
-    """Returns the use that the name of a column suggests, though it is not read by this name."""
-    plain = folded(name)
-    if re.fullmatch(r"region\d+", plain):
+    """Returns the use that the name of a column suggests, for a column that is not read by it.
+
+    For example "sentence" for "Sentence" and "region" for "region_2"; else "not used".
+    """
+    plain_name = folded(name)
+    if re.fullmatch(r"region\d+", plain_name):
         return "region"
-    return next((known for known in READ_AS if folded(known) == plain), "not used")
+    for text_name in READ_AS:
+        if folded(text_name) == plain_name:
+            return text_name
+    return "not used"
 
 
 def _example_values(source: Table, name: str) -> tuple[str, ...]:
-    """Returns the first three distinct values of a column as texts."""
+    """Returns the first three distinct values of a column as texts, empty ones left out."""
     filled = (value for value in source.columns[name] if value not in (None, ""))
-    distinct = dict.fromkeys(map(str, islice(filled, _ROWS_FOR_VALUES)))
-    return tuple(shortened(visible(text), 60) for text in islice(distinct, _SHOWN_VALUES))
+    distinct = dict.fromkeys(str(value) for value in islice(filled, _ROWS_FOR_VALUES))
+    shown = [*distinct][:_SHOWN_VALUES]
+    return tuple(shortened(visible(text), _LONGEST_VALUE) for text in shown)
 
 
 def _with_problems(checked: TableCheck) -> TableCheck:
-    """Returns the record with each warning and error also at the columns that it names.
+    """Returns the record with each warning, and the error, also at the columns that it names.
 
-    A line is of the columns that it begins with; of columns that it names later only if there are
-    none.
+    A line belongs to the columns with whose name it begins; if it begins with none, to those that
+    it names after the words "column" or "each".
     """
+    lines = [*checked.warnings]
+    if checked.error:
+        lines.append(checked.error)
     problems: dict[str, list[str]] = {column.name: [] for column in checked.columns}
-    for line in (*checked.warnings, *filter(None, [checked.error])):
-        subjects = [x for x in checked.columns if _names_after(x, line, "^")]
-        others = [x for x in checked.columns if _names_after(x, line, r"\bcolumn |\beach ")]
-        for column in subjects or others:
+    for line in lines:
+        columns_of_line = [x for x in checked.columns if _is_named(x, line, after="^")]
+        if not columns_of_line:
+            after = r"\bcolumn |\beach "
+            columns_of_line = [x for x in checked.columns if _is_named(x, line, after=after)]
+        for column in columns_of_line:
             problems[column.name].append(line)
-    columns = [replace(column, problems=(*problems[column.name],)) for column in checked.columns]
+    columns = [replace(x, problems=tuple(problems[x.name])) for x in checked.columns]
     return replace(checked, columns=tuple(columns))
 
 
-def _names_after(column: CheckedColumn, line: str, before: str) -> bool:
-    """Returns whether a line has the name of a column after what the pattern `before` matches."""
+def _is_named(column: CheckedColumn, line: str, *, after: str) -> bool:
+    """Returns whether a line has the name of a column directly after a match of a pattern."""
     names = "|".join(re.escape(name) for name in (column.name, column.read_as) if name)
-    return bool(re.search(rf"(?:{before})(?:{names})(?=[\s:,;]|$)", line))
+    return bool(re.search(rf"(?:{after})(?:{names})(?=[\s:,;]|$)", line))
 
 
 # ---- tokens --------------------------------------------------------------------------------------
@@ -599,8 +725,12 @@ def _names_after(column: CheckedColumn, line: str, before: str) -> bool:
 def _byte_split_lines(rows: Stimuli, model: str) -> Iterator[str]:
     """Yields a line for each script whose characters the tokenizer of a model splits into bytes.
 
-    A line has the number of rows concerned; the last one names their languages. Surprisals of such
-    words depend on parts of characters.
+    A line has the number of rows with such characters; the last line names their languages.
+    Surprisals of such words depend on parts of characters.
+
+    Args:
+        rows: stimuli, of which the texts and the column `language` are used.
+        model: Hub id or local folder.
     """
     from lmdiag.models import LoadOptions
     from lmdiag.models.demo import demo_folder
@@ -615,16 +745,18 @@ def _byte_split_lines(rows: Stimuli, model: str) -> Iterator[str]:
     tokenizer, warning = load_tokenizer(folder, LoadOptions())
     if warning:
         yield f"warning: {warning}"
-    scripts = split_scripts(tokenizer, texts)
-    rows_of_script = Counter(script for names in scripts for script in names)
+    scripts_of_rows = split_scripts(tokenizer, texts)
+    rows_of_script: Counter[str] = Counter()
+    split_languages = set()
     languages = columns.get("language", [""] * len(rows))
-    split_languages = sorted(
-        {str(x) for x, names in zip(languages, scripts, strict=True) if names and x}
-    )
+    for language, scripts in zip(languages, scripts_of_rows, strict=True):
+        rows_of_script.update(scripts)
+        if scripts and language:
+            split_languages.add(str(language))
     for script, n in rows_of_script.most_common():
         share = f"in {n:,} of {len(rows):,} rows"
         yield f"{model} splits {script} characters into bytes {share}"
     if split_languages:
-        yield f"languages with such rows: {', '.join(split_languages)}"
+        yield f"languages with such rows: {', '.join(sorted(split_languages))}"
     if not rows_of_script:
         yield f"{model} splits no character into bytes"

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Unpack
 
+from lmdiag.api.arguments import as_names, check_type
 from lmdiag.asking.elicitation import wording_of
 from lmdiag.asking.protocol import (
     Predictions,
@@ -39,32 +40,18 @@ from lmdiag.options import (
 )
 from lmdiag.results.item_rows import TaskPredictions
 from lmdiag.results.measured import Measures
-from lmdiag.runs.asking import (
-    control_warning,
-    predict,
-    predict_layers,
-    row_texts,
-    start_warning,
-)
+from lmdiag.runs.asking import control_warning, predict, predict_layers, row_texts, start_warning
 from lmdiag.runs.journal import kept_answers
-from lmdiag.runs.surprisals import (
-    layer_surprisals,
-    shared_warning,
-    word_surprisals,
-)
+from lmdiag.runs.surprisals import layer_surprisals, shared_warning, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs, perturbations
 from lmdiag.text import first_few
-from lmdiag.types import (
-    BadInput,
-    as_parameters,
-)
+from lmdiag.types import BadInput, as_parameters
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from lmdiag.models import Model
     from lmdiag.runs.surprisals import WordColumn
-from lmdiag.api.arguments import as_names, check_type
 
 _STIMULI = "stimuli, as lmdiag.load_stimuli makes them of a file, a DataFrame or a list of dicts"
 
@@ -129,9 +116,13 @@ def load_in_turn(
     models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel],
     **options: Unpack[LoadKeywords],
 ) -> Iterator[LanguageModel]:
-    """Yields models one after the other, loading those that are named only when it is their turn.
+    """Yields models in order; those that are given by name are loaded when it is their turn.
 
-    So no more than one of them is in memory at a time, if the caller keeps none.
+    So only one of them is in memory at a time, unless the caller keeps them.
+
+    Args:
+        models: names, see `load_model`, or loaded models; one or several.
+        options: how those that are given by name are loaded.
     """
     for model in [models] if isinstance(models, str | Path | LanguageModel) else models:
         yield load_model(model, **options) if isinstance(model, str | Path) else model
@@ -146,6 +137,7 @@ class LanguageModel:
         model: the model itself, for questions that are not stimuli.
         info: the facts of the model that a run records.
         options: how it was loaded; predictions record those that decide what is asked.
+        lock: held while the model is asked.
     """
 
     def __init__(self, model: Model, options: LoadOptions) -> None:
@@ -177,7 +169,7 @@ class LanguageModel:
         layers: str | Sequence[int | str] = "all",
         **how: Unpack[PredictKeywords],
     ) -> list[TaskPredictions]:
-        """Returns what `predict` returns after each of some layers, which are read in one pass.
+        """Returns what `predict` returns, once for each of some layers, read in one pass.
 
         Args:
             stimuli: the rows.
@@ -192,39 +184,46 @@ class LanguageModel:
     def _predict(
         self, stimuli: Stimuli, layers: Sequence[int | str], options: PredictOptions
     ) -> list[TaskPredictions]:
-        """Returns what the model predicts for stimuli: one record, or one for each of some layers.
+        """Returns the predictions of the model for stimuli: one record, or one for each layer.
+
+        Warns of options without an effect and of texts that the model reads in an unexpected way.
 
         Args:
             stimuli: the rows, unperturbed.
-            layers: after which to answer; none for the ordinary answer after the last one.
-            options: the perturbation, batches and what is kept.
+            layers: numbers of layers after which the model answers, or "all"; () for the ordinary
+                answer after the last one.
+            options: the perturbation, how batches are made, and where answers are kept.
         """
         check_type("stimuli", stimuli, Stimuli, _STIMULI)
-        perturbation, run, seed = options.perturbation, options.run, options.seed
-        if perturbation != perturbations.NONE:
-            stimuli = perturbations.perturb(stimuli, perturbation, run, seed)
+        if options.perturbation != perturbations.NONE:
+            stimuli = perturbations.perturb(
+                stimuli, options.perturbation, options.run, options.seed
+            )
         verb_pairs = None
         if stimuli.diagnostic.has_verbs:
             verb_pairs = load_verbs(stimuli.source, revision=stimuli.revision)
-        n_verbs = None if verb_pairs is None else len(verb_pairs)
-        wording = wording_of(self.options)
-        setting = Setting(stimuli, perturbation, run, wording, self.options.entropy)
+        setting = Setting(
+            stimuli, options.perturbation, options.run, wording_of(self.options),
+            self.options.entropy,
+        )  # fmt: skip
         texts = row_texts([stimuli], self.info.kind)
         warning_lines = control_warning(self.model, texts), start_warning(self.model, texts)
-        recorded_options = query_options(
-            self._warn(stimuli.diagnostic.asks, *warning_lines, level=4)
-        )
-        recorded_options |= {"prompt": self.model.prompt, "seed": seed, "verbs": n_verbs}
-        recorded_options["model"] = self.info
+        effective_options = self._warn(stimuli.diagnostic.asks, *warning_lines, level=4)
+        # what predictions record beside the answers
+        recorded_options = query_options(effective_options) | {
+            "prompt": self.model.prompt,
+            "seed": options.seed,
+            "verbs": None if verb_pairs is None else len(verb_pairs),
+            "model": self.info,
+        }
         layers_model = self.model.at_layers(layers) if layers else None
         model = layers_model or self.model
-        label = None if options.quiet else self.info.id
         journal_key = [repr(sorted(query_options(self.options).items())), self.model.prompt]
         opened_journal = kept_answers(options.output, self.info, "blanks", journal_key)
         ask_options: dict[str, Any] = {
             "top": options.top,
             "batch_size": options.batch_size,
-            "label": label,
+            "label": None if options.quiet else self.info.id,  # None shows no progress
         }
         with self.lock, opened_journal as journal:
             if verb_pairs is not None:
@@ -276,55 +275,42 @@ class LanguageModel:
         keywords: dict[str, Any] = {**how}
         layers = pop_options(LayerOptions, keywords).layers
         batching = Batching.of(keywords)
-        is_rows = isinstance(texts, Mapping) or hasattr(texts, "columns")
-        if is_rows or not isinstance(texts, Iterable):
-            given_type = type(texts).__name__
-            raise BadInput(
-                f"texts must be a text or several, such as a list or a column, not {given_type}"
-            )
-        texts = [texts] if isinstance(texts, str) else list(texts)
-        text_of_name = {f"text {number}": text for number, text in enumerate(texts, start=1)}
-        for name, text in text_of_name.items():
-            if not isinstance(text, str):
-                raise BadInput(f"{name} is {text!r}: give texts as strings")
-        label = None if batching.quiet else self.info.id
-        entropy = self.options.entropy
+        text_of_name = _texts_by_name(texts)
+        all_texts = [*text_of_name.values()]
         ask_options: dict[str, Any] = {
-            "entropy": entropy,
+            "entropy": self.options.entropy,
             "batch_size": batching.batch_size,
             "cuts": cuts,
+            "label": None if batching.quiet else self.info.id,  # None shows no progress
         }
         with self.lock:
             if layers:
-                table = layer_surprisals(
-                    self.model.at_layers(layers), texts, **ask_options, label=label
-                )
+                table = layer_surprisals(self.model.at_layers(layers), all_texts, **ask_options)
             else:
-                table = word_surprisals(self.model, texts, **ask_options, label=label)
-        scored_names = {f"text {number}" for number in table.dropna(subset="surprisal")["text"]}
-        unscored_names = [
-            name for name, text in text_of_name.items() if text.strip() and name not in scored_names
-        ]
-        unscored_warning = (
-            f"no word with a surprisal: {first_few(unscored_names)}" if unscored_names else None
-        )
-        token_warning = shared_warning(table)
+                table = word_surprisals(self.model, all_texts, **ask_options)
         self._warn(
-            "sentence", control_warning(self.model, text_of_name), unscored_warning, token_warning
+            "sentence",
+            control_warning(self.model, text_of_name),
+            _unscored_warning(table, text_of_name),
+            shared_warning(table),
         )
         words = table["word"]
-        composed = words.str.normalize("NFC")
         for name in columns:
-            is_length = name == "length"
-            table[name] = composed.str.len() if is_length else log_frequencies(words, language)
-        return table if entropy else table.drop(columns="entropy")
+            if name == "length":
+                # a letter with an accent is one character, also if it is typed as two
+                table[name] = words.str.normalize("NFC").str.len()
+            else:
+                table[name] = log_frequencies(words, language)
+        return table if self.options.entropy else table.drop(columns="entropy")
 
     def _warn(self, asks: str, *lines: str | None, level: int = 3) -> LoadOptions:
         """Warns of options without an effect, and of `lines`; returns the options with an effect.
 
+        Those without an effect, as `bos` for a masked model, are at their default there.
+
         Args:
             asks: what a row asks of the model, "word" or "sentence".
-            lines: further warnings; None for none.
+            lines: further warnings; None for a warning that does not apply.
             level: `stacklevel` of the warnings, so that they name the line of the user's own code.
         """
         options, ineffective = reset_ineffective(self.options, self.info, asks)
@@ -332,6 +318,39 @@ class LanguageModel:
         for line in filter(None, (*ineffective, remark, self.model.warning, *lines)):
             warnings.warn(as_parameters(line), stacklevel=level)
         return options
+
+
+def _texts_by_name(texts: str | Iterable[str]) -> dict[str, str]:
+    """Returns one text or several by the names that messages give them, "text 1", "text 2" ...
+
+    `BadInput` for a table, or for a value that is not a string.
+    """
+    is_table = isinstance(texts, Mapping) or hasattr(texts, "columns")
+    if is_table or not isinstance(texts, Iterable):
+        given_type = type(texts).__name__
+        raise BadInput(
+            f"texts must be a text or several, such as a list or a column, not {given_type}"
+        )
+    all_texts = [texts] if isinstance(texts, str) else list(texts)
+    text_of_name = {f"text {number}": text for number, text in enumerate(all_texts, start=1)}
+    for name, text in text_of_name.items():
+        if not isinstance(text, str):
+            raise BadInput(f"{name} is {text!r}: give texts as strings")
+    return text_of_name
+
+
+def _unscored_warning(table: DataFrame, text_of_name: Mapping[str, str]) -> str | None:
+    """Returns one line about the texts that have words, but no word with a surprisal, or None.
+
+    Args:
+        table: surprisals of words, of which `text` has the number of the text, from 1.
+        text_of_name: the texts in order, by "text NUMBER".
+    """
+    scored_names = {f"text {number}" for number in table.dropna(subset="surprisal")["text"]}
+    unscored_names = [
+        name for name, text in text_of_name.items() if text.strip() and name not in scored_names
+    ]
+    return f"no word with a surprisal: {first_few(unscored_names)}" if unscored_names else None
 
 
 def measure(
@@ -349,8 +368,8 @@ def measure(
         stimuli: the rows, unperturbed.
         k: ranks at which accuracy is measured.
         threshold: smallest difference in probability that counts for sensitivity@threshold.
-        cased: compare words exactly, else without case and accents; None for the words that the
-            model's tokenizer reads alike.
+        cased: True to compare words exactly, False to compare them without case and accents; None
+            to count words as equal that the model's tokenizer reads alike.
 
     Raises:
         BadInput: the predictions do not belong to the rows, k is not a list of integers from 1 up,

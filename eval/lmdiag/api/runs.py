@@ -8,12 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from lmdiag import stimuli
-from lmdiag.asking.protocol import (
-    Protocol,
-    checked_ranks,
-    checked_threshold,
-    query_options,
-)
+from lmdiag.api.arguments import check_type
+from lmdiag.api.model import LanguageModel, load_in_turn
+from lmdiag.asking.protocol import Protocol, checked_ranks, checked_threshold, query_options
 from lmdiag.models.loading.load_options import LoadKeywords, LoadOptions
 from lmdiag.options import (
     DataKeywords,
@@ -44,8 +41,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from lmdiag.runs.inputs import Inputs
-from lmdiag.api.arguments import check_type
-from lmdiag.api.model import LanguageModel, load_in_turn
 
 
 class RunKeywords(
@@ -107,7 +102,7 @@ def run(
 
     Args:
         model: Hub id, local folder, or `demo:masked` / `demo:causal`; or several of them, whose
-            runs are returned as `Runs`, a list, as those of several `layers` are. The first that
+            runs are returned as `Runs`, a list, as those of several `layers` are. A model that
             fails ends the call.
         data: a file of own rows; or rows in memory, as `load_stimuli` takes them, which are saved
             below `output`, so that the run can be opened later; or a built directory, a Hub id.
@@ -134,7 +129,7 @@ def run(
     from lmdiag.runs.inputs import load_inputs
     from lmdiag.runs.run_model import RunOptions, run_layers, run_model
 
-    is_table = isinstance(model, Mapping) or hasattr(model, "columns")
+    is_table = isinstance(model, Mapping) or hasattr(model, "columns")  # refused below, by its type
     is_one = isinstance(model, str | Path) or is_table or not isinstance(model, Iterable)
     model_ids: list[Any] = [model] if is_one else list(cast("Iterable[Any]", model))
     for model_id in model_ids:
@@ -168,15 +163,22 @@ def run(
     for model_id in model_ids:
         if layers:
             runs += run_layers(str(model_id), load_options, layers, inputs, run_options)
-        elif finished_run := run_model(str(model_id), load_options, inputs, run_options):
+            continue
+        finished_run = run_model(str(model_id), load_options, inputs, run_options)
+        if finished_run:  # None on further processes of a launcher
             runs.append(finished_run)
     return runs[0] if is_one and not layers else Runs(runs)
 
 
 def _with_saved_rows(inputs: Inputs, data: Any, output: Path) -> Inputs:
-    """Returns the inputs; rows in memory are saved below `output`, and their file is the source.
+    """Saves rows in memory below `output`, and returns the inputs with this file as their source.
 
     A run can be opened later only if its rows are in a file.
+
+    Args:
+        inputs: the rows that `data` gave; returned as they are if it is a text.
+        data: name of a file or data set, or rows in memory as `load_stimuli` takes them.
+        output: the folder of all runs.
     """
     if isinstance(data, str):
         return inputs
@@ -213,8 +215,8 @@ def cloze(
 
     >>> import lmdiag
     >>> from pandas import DataFrame
-    >>> said = DataFrame({"item": 1, "context": "A robin is a", "response": ["bird", "pet"]})
-    >>> lmdiag.cloze(said, models="demo:causal")
+    >>> responses = DataFrame({"item": 1, "context": "A robin is a", "response": ["bird", "pet"]})
+    >>> lmdiag.cloze(responses, models="demo:causal")
     <ClozeNorms of rows.jsonl by demo:causal>
     """
     from pandas import DataFrame
@@ -233,16 +235,20 @@ def cloze(
     run_options = RunOptions(on_progress=on_progress, **vars(recording))
     runs: list[Run] = []
     for model in load_in_turn(models, unit="token" if layers else "word"):
-        name = model.info.id
+        model_id = model.info.id
         options = model.options
         inputs_of_model = inputs.asked_by(options)
         with model.lock:
             if layers:
                 runs += run_layers(
-                    name, options, layers, inputs_of_model, run_options, loaded=model.model
+                    model_id, options, layers, inputs_of_model, run_options, loaded=model.model
                 )
-            elif run := run_model(name, options, inputs_of_model, run_options, loaded=model.model):
-                runs.append(run)
+                continue
+            finished_run = run_model(
+                model_id, options, inputs_of_model, run_options, loaded=model.model
+            )
+            if finished_run:  # None on further processes of a launcher
+                runs.append(finished_run)
     if not runs:
         raise BadInput("no model is named that is asked: give --model, or models in Python")
     return ClozeNorms(runs, ("layer",) if layers else ())

@@ -13,22 +13,25 @@ from lmdiag.text import folded, truncated, visible
 from lmdiag.types import AS_IT_IS, FactorOptions, TableOptions
 
 _LONGEST_LINE = 4_000
-"""Characters of a line, which the name of a column may exceed."""
+"""Characters of a printed line; a name of a column alone may have more."""
 
 READ_AS = ("sentence", "context", "target", "right_context", "sentence_good", "sentence_bad")
 """Known names of columns of texts."""
 
-_NAMED = {
+_USES_IN_COLUMNS_OPTION = {
     "cloze": (*READ_AS, "response"),
     "surprisal": ("text", "position", "word"),
     "analyse": (),
 }
-"""Command -> the uses of columns that it reads by `columns`; other commands read texts."""
+"""Command -> the uses that its option `columns` can give to columns, as in `word=ia`.
 
-_REMEDY = re.compile(r"--(filter|split|critical|separator|gap) ('[^']+'|[^\s'][^\s;,]*)")
-"""An option with one value, in a message."""
+For other commands, these are the texts and regions.
+"""
 
-_REMEDIES = {
+_OPTION_WITH_VALUE = re.compile(r"--(filter|split|critical|separator|gap) ('[^']+'|[^\s'][^\s;,]*)")
+"""An option of these with one value, as it is typed in a message: its name, and its value."""
+
+_REMEDY_TEXTS = {
     "filter": "Keep only the rows with {}",
     "split": "Divide a column: {}",
     "critical": "Read {} as the critical word",
@@ -113,7 +116,8 @@ class TableCheck:
         columns: of the file in their order, then those that options make.
         n_rows: number of rows, of texts that are read the number of texts.
         form: what a row is, in words.
-        lacks: what is missing of stimuli, e.g. "column of texts"; "" where they are read.
+        lacks: what a table of stimuli needs and this one does not have, e.g. "column of texts"; ""
+            if stimuli are read.
         first_rows: the first five rows of the file as texts, by column.
         reads: the first row as models read it, of pairs the good and the bad one.
         summary: one line: the rows, the conditions with their levels, the other columns.
@@ -129,8 +133,10 @@ class TableCheck:
         comparing: options that compare good rows with bad ones; "" for none.
         warnings: what looks wrong, a line each.
         error: why it is not read, and what to do; "" if it is.
-        other: what its rows are, if not stimuli, or not stimuli alone, and which command reads it.
-        others: further commands that read it, as they are typed, after what they are for.
+        other: what its rows are if they are not stimuli, or not only stimuli, and which command
+            reads it; "" for stimuli.
+        others: further commands that read it, as they are typed, each after what it is for and a
+            colon.
         proposals: options that may read it, the most likely first.
         tokens: how the tokenizer of a model splits the texts, a line each.
     """
@@ -166,7 +172,7 @@ class TableCheck:
 
     @property
     def typed(self) -> str:
-        """The options as they are typed."""
+        """The options as they are typed, for example "--columns sentence=text --item nr"."""
         return " ".join(filter(None, (as_typed(self.options), as_typed(self.design))))
 
     # ---- options that read the table in another way ----------------------------------------------
@@ -178,10 +184,10 @@ class TableCheck:
     def with_uses(self, uses: Mapping[str, str]) -> dict[str, Any]:
         """Returns the options that read the table with other uses of columns.
 
-        What was found without an option, and is not changed, stays without one.
+        Columns that were recognised without an option, and whose use is not changed, get none.
 
         Args:
-            uses: column -> its use; other columns are used as they were found.
+            uses: column -> its new use; other columns keep their use.
 
         >>> import lmdiag
         >>> rows = {"nr": [1, 1], "number": ["sg", "pl"], "text": ["A hen ran.", "Two hens ran."]}
@@ -190,47 +196,67 @@ class TableCheck:
         """
         use_before = {column.name: column.use for column in self.columns if not column.is_made}
         use_now = {**use_before, **uses}
-        names: dict[str, list[str]] = {use: [] for use in use_now.values()}
+        columns_of_use: dict[str, list[str]] = {use: [] for use in use_now.values()}
         for name, use in use_now.items():
             if name in use_before:
-                names[use].append(name)
-        moved = [name for name, use in use_before.items() if use_now[name] != use]
+                columns_of_use[use].append(name)
         # both the uses that a column had and those that it has now need an option
-        changed_uses = {use_before[name] for name in moved} | {use_now[name] for name in moved}
+        changed_uses = set[str]()
+        for name, use in use_before.items():
+            if use_now[name] != use:
+                changed_uses |= {use, use_now[name]}
         options = self.given()
-        if changed_uses & {*self._named_uses(changed_uses), "item"}:
-            options["columns"] = [*self._column_options(names, changed_uses)]
-        items = names.get("item", [])
+        if changed_uses & {*self._uses_in_columns_option(changed_uses), "item"}:
+            options["columns"] = [*self._columns_option(columns_of_use, changed_uses)]
+        items = columns_of_use.get("item", [])
         if "item" in changed_uses and len(items) > 1:
             options["item"] = items
         if "condition" in changed_uses:
-            made = [name for name in self.conditions if name not in use_before]
-            options["conditions"] = [*names.get("condition", ()), *made]
+            made_conditions = [name for name in self.conditions if name not in use_before]
+            options["conditions"] = [*columns_of_use.get("condition", ()), *made_conditions]
         for use in changed_uses & {"wide", "critical"}:
-            options[use] = names.get(use)
+            options[use] = columns_of_use.get(use)
         return {name: value for name, value in options.items() if value}
 
-    def _named_uses(self, changed: Container[str]) -> tuple[str, ...]:
-        """The uses of columns that the command for the table reads by `columns`.
+    def _uses_in_columns_option(self, changed_uses: Container[str]) -> tuple[str, ...]:
+        """Returns the uses that the option `columns` can give to columns of this table.
 
-        Those of a table of words are read of each table, which makes it one.
+        Among `changed_uses`, word, position and text are always possible: they make any table a
+        table of words.
         """
-        uses = _NAMED.get(self.command, (*READ_AS, "region"))
-        return (*uses, *(x for x in _NAMED["surprisal"] if x in changed and x not in uses))
+        uses = _USES_IN_COLUMNS_OPTION.get(self.command, (*READ_AS, "region"))
+        uses_of_words = [
+            use
+            for use in _USES_IN_COLUMNS_OPTION["surprisal"]
+            if use in changed_uses and use not in uses
+        ]
+        return (*uses, *uses_of_words)
 
-    def _column_options(
-        self, names: Mapping[str, list[str]], changed: Container[str]
+    def _columns_option(
+        self, columns_of_use: Mapping[str, list[str]], changed_uses: Container[str]
     ) -> Iterator[str]:
-        """The values of the option `columns`: what is changed, and names of the user."""
-        for use in (*self._named_uses(changed), "item"):
-            columns = names.get(use, [])
+        """Yields the values of the option `columns`, for example "sentence=text".
+
+        A column has a value if its use is changed, or if it does not have the name of its use.
+
+        Args:
+            columns_of_use: use -> the names of the columns that have it now.
+            changed_uses: the uses that some column had before or has now.
+        """
+        for use in (*self._uses_in_columns_option(changed_uses), "item"):
+            columns = columns_of_use.get(use, [])
             if use == "region":
-                yield from [f"region={columns[0]}..{columns[-1]}"] if columns else []
-            elif use != "item" or use not in changed or len(columns) == 1:
-                yield from (f"{use}={x}" for x in columns if use in changed or use != folded(x))
+                if columns:
+                    yield f"region={columns[0]}..{columns[-1]}"
+                continue
+            if use == "item" and use in changed_uses and len(columns) > 1:
+                continue  # several columns of items are the option `item`
+            for name in columns:
+                if use in changed_uses or use != folded(name):
+                    yield f"{use}={name}"
 
     def proposed(self) -> list[Remedy]:
-        """Returns what the proposals say that may be done."""
+        """Returns the options of each proposal that has a first row, with a text for a button."""
         design = self.design.stored()
         return [
             Remedy(f"Read it as: {proposal.rows[0]}", {**design, **proposal.options.stored()})
@@ -239,14 +265,20 @@ class TableCheck:
         ]
 
     def remedies(self, line: str) -> list[Remedy]:
-        """Returns what a warning or an error, with options as typed, says that may be done."""
+        """Returns the options that a warning or an error names as a remedy, in their order.
+
+        For example, "3 items are fillers: leave them out by --filter number!=filler" gives the text
+        "Keep only the rows with number!=filler" and all options of the table with this filter.
+        """
         given = self.given()
-        found = []
-        for option, value in _REMEDY.findall(line):
-            (text,) = shlex.split(value)
-            values = [*given.get(option, ()), text] if option in ("filter", "split") else text
-            found.append(Remedy(_REMEDIES[option].format(text), {**given, option: values}))
-        return found
+        remedies = []
+        for option, typed_value in _OPTION_WITH_VALUE.findall(line):
+            (value,) = shlex.split(typed_value)  # without quotes
+            takes_several = option in ("filter", "split")
+            values = [*given.get(option, ()), value] if takes_several else value
+            text = _REMEDY_TEXTS[option].format(value)
+            remedies.append(Remedy(text, {**given, option: values}))
+        return remedies
 
     # ---- printing --------------------------------------------------------------------------------
 
@@ -254,7 +286,7 @@ class TableCheck:
         return "\n".join(truncated(visible(line), _LONGEST_LINE) for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
-        """Yields what is printed."""
+        """Yields the lines that are printed: a word for what a line is about, then its text."""
         if self.error:
             yield f"error: {self.error}"
             return
@@ -262,36 +294,43 @@ class TableCheck:
         yield f"{self.task}: {self.n_rows:,} {form}"
         if self.lacks:
             yield f"columns     {', '.join(x.name for x in self.columns if not x.is_made)}"
-            yield from [f"perhaps     {self.other}"] if self.other else []
+            if self.other:
+                yield f"perhaps     {self.other}"
         yield from self._proposal_lines()
         yield from map(_labelled, self.notes)
         yield from (f"reads       {row}" for row in self.reads)
-        yield from [f"texts       {self.texts}"] if self.texts else []
-        yield from [f"response    {self.response}"] if self.command == "analyse" else []
+        if self.texts:
+            yield f"texts       {self.texts}"
+        if self.command == "analyse":
+            yield f"response    {self.response}"
         if self.n_contrasts:
             yield f"compared    {self.n_contrasts:,} contrasts of good and bad rows"
-        yield from [f"items       {self.n_items:,}"] if self.n_items else []
+        if self.n_items:
+            yield f"items       {self.n_items:,}"
         yield from self._design_lines()
         yield from (f"warning: {line}" for line in self.warnings)
         yield from map(_labelled, self.others)
-        yield from [f"perhaps     {self.other}"] if self.other and not self.lacks else []
+        if self.other and not self.lacks:
+            yield f"perhaps     {self.other}"
         yield from (f"bytes       {line}" for line in self.tokens)
 
     def _proposal_lines(self) -> Iterator[str]:
+        """Yields of each proposal its command, first row, uses of columns, and what is a guess."""
         for number, proposal in enumerate(self.proposals):
             typed = " ".join(filter(None, (proposal.typed, as_typed(self.design))))
-            command = f"lmdiag run {shlex.quote(self.file)} --model M {typed}"
-            yield f"{'or' if number else 'proposed':<11} {command}"
+            label = "or" if number else "proposed"
+            yield f"{label:<11} lmdiag run {shlex.quote(self.file)} --model M {typed}"
             yield from (f"reads       {row}" for row in proposal.rows)
-            yield from [f"then        {proposal.summary}"] if proposal.summary else []
+            if proposal.summary:
+                yield f"then        {proposal.summary}"
             yield from (f"warning: {note}" for note in proposal.notes)
 
     def _design_lines(self) -> Iterator[str]:
-        """Yields conditions, their cells, and what other columns are."""
-        of_name = {column.read_as or column.name: column for column in self.columns}
+        """Yields the conditions with their levels, the cells of the design, and other columns."""
+        columns = {column.read_as or column.name: column for column in self.columns}
         for name in self.conditions:
-            levels = of_name[name].levels.items()
-            yield f"condition   {name}: {', '.join(f'{level} ({n} rows)' for level, n in levels)}"
+            levels = [f"{level} ({n} rows)" for level, n in columns[name].levels.items()]
+            yield f"condition   {name}: {', '.join(levels)}"
         if self.cells:
             yield f"cells       {' x '.join(self.conditions)}: {self.n_complete:,} items have all"
         for cell, (n_items, n_rows) in self.cells.items():
@@ -302,6 +341,6 @@ class TableCheck:
 
 
 def _labelled(note: str) -> str:
-    """A note with its first word in a column of its own."""
+    """Returns a note "STEP: text" with the step in a column of its own, 11 characters wide."""
     step, _, text = note.partition(": ")
     return f"{step:<11} {text}"
