@@ -174,7 +174,7 @@ def test_text_from_outside_is_shown_as_text_by_a_browser(form, new_page, hostile
 
 def test_an_error_is_one_line_without_controls(capsys):
     for text in TEXTS:
-        assert cli.end(BadInput(f"no data at {text}: build it"), "run", "") == 2
+        assert cli.report_error(BadInput(f"no data at {text}: build it"), "run", "") == 2
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         assert hidden(error) == set()

@@ -235,10 +235,10 @@ def test_only_the_first_of_several_processes_speaks(monkeypatch, command, capsys
     command.refused("run", "--modle", "x")
     monkeypatch.setenv("RANK", "1")
     assert command("run", "--modle", "x") == (0, "", "")
-    assert cli.end(KeyboardInterrupt(), "run", "nothing was written") == 130
-    assert cli.end(SharedError("of all processes"), "run", "") == 0
+    assert cli.report_error(KeyboardInterrupt(), "run", "nothing was written") == 130
+    assert cli.report_error(SharedError("of all processes"), "run", "") == 0
     assert capsys.readouterr().err == ""
-    assert cli.end(BadInput("of this process alone"), "run", "") == 2
+    assert cli.report_error(BadInput("of this process alone"), "run", "") == 2
     assert capsys.readouterr().err == "lmdiag: error: of this process alone\n"
 
 

@@ -15,7 +15,7 @@ from launched import finished
 from lmdiag.asking.protocol import Protocol
 from lmdiag.asking.training_steps import trained_model, training_step
 from lmdiag.cli.command_options import matching_revisions, named_models
-from lmdiag.cli.run_command import _compare, _finish, _pages
+from lmdiag.cli.run_command import _comparison_pages, _finish_run, _write_comparison
 from lmdiag.results import load_run
 from lmdiag.results.figures import figures
 from lmdiag.types import BadInput
@@ -128,8 +128,8 @@ def test_three_models_fill_one_screen(data_dir, tmp_path, monkeypatch, capsys):
     for columns in (80, 100, 200):
         monkeypatch.setenv("COLUMNS", str(columns))
         for made in runs:
-            _finish(made, is_shown=False, as_json=False)
-        _compare(runs, tmp_path, (), as_json=False)
+            _finish_run(made, is_shown=False, as_json=False)
+        _write_comparison(runs, tmp_path, (), as_json=False)
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) <= 60
         interval = r"\d–\d" if columns == 80 else r"\["  # whole percent where there is no room
@@ -144,7 +144,7 @@ def test_checkpoints_are_shown_in_the_order_of_training(demo_dir, tmp_path, caps
                        training_step=step, commit=f"{step:040}", seed=step)
         for step in (1000, 2000, 500)  # the order of names
     }  # fmt: skip
-    _compare([load_run(folder) for folder in made.values()], tmp_path, (), as_json=False)
+    _write_comparison([load_run(folder) for folder in made.values()], tmp_path, (), as_json=False)
     out = capsys.readouterr().out
     table = out[out.index("m: 3 checkpoints") :]
     assert table.index("step 500") < table.index("step 1000") < table.index("step 2000")
@@ -287,10 +287,10 @@ def test_pages_of_several_runs_stand_with_the_model_they_are_of(tmp_path, demo_d
         return made
 
     one, other = runs_of("one", 0, 1, None), runs_of("other", 0, None)
-    assert [*_pages(one, tmp_path, ("layer",))] == [
+    assert [*_comparison_pages(one, tmp_path, ("layer",))] == [
         tmp_path / "one" / "layers-role88-layerNone.html"
     ]
-    pages = _pages([*one, *other], tmp_path, ("layer",))
+    pages = _comparison_pages([*one, *other], tmp_path, ("layer",))
     assert [(str(page.relative_to(tmp_path)), len(runs)) for page, runs in pages.items()] == [
         ("one/layers-role88-layerNone.html", 3), ("other/layers-role88-layerNone.html", 2),
         ("comparison-role88-layer0.html", 5),

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import lmdiag
-from lmdiag.cli.texts import _texts
+from lmdiag.cli.texts import _read_texts
 from lmdiag.measures import fold_word
 from lmdiag.stimuli import response_rows
 from lmdiag.stimuli.reading.steps import read_rows
@@ -103,7 +103,7 @@ def written(rows, path):
 def test_a_file_of_lines_with_both_forms_is_named(tmp_path):
     file = tmp_path / "both.txt"
     file.write_text(f"Tea.\nThe {COMPOSED} was full.\nThe {DECOMPOSED} was full.\n", "utf-8")
-    named = _texts(str(file), AS_IT_IS, "")
+    named = _read_texts(str(file), AS_IT_IS, "")
     assert named.texts[2] == f"The {DECOMPOSED} was full."
     [note] = named.notes
     assert "both.txt:3 has letters and marks apart" in note

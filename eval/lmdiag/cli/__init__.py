@@ -41,7 +41,7 @@ from cyclopts import (
 from cyclopts.argument import Argument, ArgumentCollection
 
 from lmdiag import __version__
-from lmdiag.cli.removed import instead_of
+from lmdiag.cli.removed import remedy_for_removed
 from lmdiag.runs.processes import SharedError
 from lmdiag.text import options_as_typed, suggest
 from lmdiag.types import BadInput
@@ -90,7 +90,7 @@ SECTIONS = {
 """Groups of options in the help, in their order -> what is typed after `--help` to see one."""
 
 _ANSWERS_KEPT = "the answers of models are kept in --output; run the same command again to continue"
-_STOPPED = {
+_AFTER_INTERRUPTION = {
     "fit": _ANSWERS_KEPT,
     "cloze": _ANSWERS_KEPT,
     "publish": "files sent so far stay on the Hub; run the same command again to send the rest",
@@ -101,7 +101,7 @@ _STOPPED = {
     ("run", "multiverse"),
     "answers saved so far are kept; run the same command again, without --overwrite, to continue",
 )
-"""Command -> what it leaves where it is interrupted; nothing for the others."""
+"""Command -> what is kept after an interruption; the other commands have written nothing."""
 
 LOSS = 1
 ERROR = 2
@@ -113,12 +113,18 @@ TERMINATED = 128 + signal.SIGTERM
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-_SECONDS_LATER = 0.2
-"""When a signal is sent again whose exception was lost."""
+_SECONDS_UNTIL_RESENT = 0.2
+"""Time until a signal is sent again whose exception was lost."""
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_PROTECTED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
-"""Errors of the system by their cause: a full disk, a protected path."""
+_FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_PROTECTED_PATH = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
+"""Numbers of errors of the system whose remedy is another place for the output."""
+
+_MIN_OBJECTS_TO_COLLECT = 200_000
+"""New objects after which Python looks for unused ones.
+
+By default, it does so hundreds of times while torch is imported.
+"""
 
 
 class Terminated(KeyboardInterrupt):
@@ -126,36 +132,43 @@ class Terminated(KeyboardInterrupt):
 
 
 def program(argv: Sequence[str] | None = None) -> NoReturn:
-    """Runs one command as this process and ends the process, after an interruption at once."""
+    """Runs one command as this process and ends the process with its exit code.
+
+    After an interruption, the process ends at once.
+
+    Args:
+        argv: the arguments after `lmdiag`; None for those of the process.
+    """
 
     terminations = []
 
     def terminate(number: int, _: Any) -> NoReturn:
+        """Handles SIGTERM: raises an exception, as Python does by itself for Ctrl-C."""
         terminations.append(number)
         raise Terminated
 
     def leave_at_once() -> None:
-        """Ends the process without taking down modules."""
+        """Ends the process with the exit code `code`, without destroying modules."""
         with suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(code)
 
-    code = FAULT  # of a traceback
+    code = FAULT  # if an exception with a traceback leaves this function
     _open_closed_streams()
     # It runs after all other exit functions, which are registered later. Destroying the modules
     # of torch would take 0.2 s.
     atexit.register(leave_at_once)
     signal.signal(signal.SIGTERM, terminate)
-    sys.unraisablehook = _send_again
-    gc.set_threshold(200_000)  # the default collects hundreds of times while torch is imported
+    sys.unraisablehook = _resend_lost_signal
+    gc.set_threshold(_MIN_OBJECTS_TO_COLLECT)
     try:
         code = main(argv)
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)
     except KeyboardInterrupt as error:  # before or after the command, or while it was ending
         code = _exit_code(error)
-    except Exception:  # pydantic makes errors of its own of the exception of a signal
+    except Exception:  # pydantic turns the exception of a signal into errors of its own
         if not terminations:
             raise
         code = TERMINATED
@@ -167,10 +180,10 @@ def program(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def _open_closed_streams() -> None:
-    """Connects standard streams that were closed, as by `>&-`, with nothing.
+    """Opens the null device for standard streams that the shell closed, as by `>&-`.
 
-    Python has None in their place. Their numbers are taken: the next file that is opened would be
-    the standard output of libraries in C.
+    Python has None in their place. Without this, the next file that is opened would get the number
+    of the stream, and libraries in C would print into it.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -178,18 +191,22 @@ def _open_closed_streams() -> None:
             setattr(sys, name, stream)
 
 
-def _send_again(lost: sys.UnraisableHookArgs) -> None:
-    """Repeats a signal whose exception was raised in a callback or destructor, which ignores it."""
-    if isinstance(lost.exc_value, KeyboardInterrupt):
-        number = _exit_code(lost.exc_value) - 128
-        # on Windows, os.kill would end the process without its exception
-        is_windows = sys.platform == "win32"
-        send = signal.raise_signal if is_windows else partial(os.kill, os.getpid())
-        later = threading.Timer(_SECONDS_LATER, send, (number,))
-        # Timer.start would wait here for the thread: on a busy machine until the signal comes
-        _thread.start_new_thread(later.run, ())
-    else:
+def _resend_lost_signal(lost: sys.UnraisableHookArgs) -> None:
+    """Sends a signal again whose exception was lost, because a destructor or callback ignored it.
+
+    Python calls this hook for each exception that is ignored; others than those of signals are
+    printed as usual.
+    """
+    if not isinstance(lost.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
+        return
+    signal_number = _exit_code(lost.exc_value) - 128
+    # on Windows, os.kill would end the process without its exception
+    is_windows = sys.platform == "win32"
+    send = signal.raise_signal if is_windows else partial(os.kill, os.getpid())
+    timer = threading.Timer(_SECONDS_UNTIL_RESENT, send, (signal_number,))
+    # timer.start would wait here for the thread: on a busy machine until the signal comes
+    _thread.start_new_thread(timer.run, ())
 
 
 def _exit_code(error: KeyboardInterrupt) -> int:
@@ -197,19 +214,25 @@ def _exit_code(error: KeyboardInterrupt) -> int:
     return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
 
 
-_OF_ONE_FILE = ("check", "run", "multiverse", "surprisal", "fit", "score")
-"""Commands whose first argument is a file, and whose others are options."""
+_TAKE_ONE_FILE = ("check", "run", "multiverse", "surprisal", "fit", "score")
+"""Commands that take one file as an argument; everything else is an option."""
 
 
-def _first_argument(error: MissingArgumentError) -> str:
-    """Returns what the help calls the first argument, if it is missing; "" for an option."""
+def _missing_position(error: MissingArgumentError) -> str:
+    """Returns what the help calls the missing argument, e.g. "FILE"; "" for an option."""
     argument = error.argument
-    return argument.names[0].lstrip("-").upper() if argument and argument.index is not None else ""
+    if argument is None or argument.index is None:  # an option has no index
+        return ""
+    return argument.names[0].lstrip("-").upper()
 
 
 @options_as_typed()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code."""
+    """Runs one command and returns its exit code; an expected error is printed as one line.
+
+    Args:
+        argv: the arguments after `lmdiag`; None for those of the process.
+    """
     from lmdiag.files.secrets import redact_output
 
     argv = list(sys.argv[1:] if argv is None else argv)
@@ -217,6 +240,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         command, arguments = parse(argv)
         for text in argv:
+            # Python has surrogates in place of bytes that are not UTF-8
             if any("\ud800" <= character <= "\udfff" for character in text):
                 raise BadInput(f"the argument {text!r} is not valid UTF-8: rename the file")
         if isinstance(sys.stdout, io.TextIOWrapper):
@@ -226,17 +250,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except (CycloptsError, BadInput, OSError, KeyboardInterrupt) as error:
-        return end(error, name, _STOPPED.get(name, "nothing was written"))
+        state = _AFTER_INTERRUPTION.get(name, "nothing was written")
+        return report_error(error, name, state)
     except (MemoryError, ImportError) as error:
         if not lacks_memory(error):
             raise
-        return end(MemoryError(), name, "")
+        return report_error(MemoryError(), name, "")
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Returns whether there is not enough memory, also for a library that is being loaded."""
-    signs = ("failed to map segment", "cannot map zero-fill", "cannot allocate memory")
-    return isinstance(error, MemoryError) or any(sign in str(error) for sign in signs)
+    """Returns whether an error says that there is not enough memory.
+
+    An import of a library in C has an `ImportError` then, with a message of the system.
+    """
+    messages = ("failed to map segment", "cannot map zero-fill", "cannot allocate memory")
+    return isinstance(error, MemoryError) or any(text in str(error) for text in messages)
 
 
 class TypedCommand(App):
@@ -250,27 +278,37 @@ class TypedCommand(App):
     help_group = "all"
 
     def assemble_argument_collection(self, **options: Any) -> ArgumentCollection:
-        """Returns the options, in groups; the help does not show some of them."""
+        """Returns the arguments of the command: the most used ones have a group of their own.
+
+        cyclopts calls this method to parse the command line and to print the help, which hides the
+        groups other than `help_group`.
+        """
         arguments = super().assemble_argument_collection(**options)
-        names = {f"--{name}" for name in MOST_USED.get(self.name[0], "").split()}
-        if not names:
+        most_used_names = {f"--{name}" for name in MOST_USED.get(self.name[0], "").split()}
+        if not most_used_names:
             return arguments
-        first = Parameter(group=Group("Most used", sort_key=0))
+        most_used = Parameter(group=Group("Most used", sort_key=0))
+        hidden = Parameter(show=False)
         for argument in arguments:
-            is_first = argument.index is not None or names & {*argument.names}
-            if is_first:
-                argument.parameter = Parameter.combine(argument.parameter, first)
+            is_positional = argument.index is not None
+            if is_positional or most_used_names & {*argument.names}:
+                argument.parameter = Parameter.combine(argument.parameter, most_used)
             if self.help_group != "all" and self.help_group != _group_of(argument):
-                argument.parameter = Parameter.combine(argument.parameter, Parameter(show=False))
+                argument.parameter = Parameter.combine(argument.parameter, hidden)
         return arguments
 
     def show_group(self, typed: str) -> None:
-        """Lets the help show a group of options, all, or, for "", the most used ones."""
+        """Makes the help show one group of options; `BadInput` if there is no such group.
+
+        Args:
+            typed: what was typed after `--help`: the name of a group, "all" for all options, or ""
+                for the most used ones, below which the help lists the others by group.
+        """
         groups = dict[str, list[str]]()
         for argument in self.assemble_argument_collection():
             if argument.names and argument.show:
                 groups.setdefault(_group_of(argument), []).append(argument.names[0])
-        groups.pop("", None)
+        groups.pop("", None)  # the most used ones
         name = self.name[0]
         if name not in MOST_USED or typed == "all":
             return
@@ -283,30 +321,42 @@ class TypedCommand(App):
         self.help_group = typed
         if not typed:
             lines = [f"- {group}: {', '.join(options)}" for group, options in groups.items()]
-            asked = f"lmdiag {name} --help"
-            heading = f"Further options (`{asked} GROUP` shows a group, `{asked} all` everything):"
+            help_command = f"lmdiag {name} --help"
+            heading = (
+                f"Further options (`{help_command} GROUP` shows a group, `{help_command} all` "
+                "everything):"
+            )
             self.help_epilogue = "\n".join([heading, "", *lines])
 
 
 def _group_of(argument: Argument) -> str:
-    """What is typed after `--help` to see the group of an option; "" for the most used ones."""
+    """Returns what is typed after `--help` to see the group of an option; "" for "Most used"."""
     groups = argument.parameter.group
     groups = groups if isinstance(groups, tuple) else (groups,)
-    title = groups[-1].name if isinstance(groups[-1], Group) else ""
+    last_group = groups[-1]
+    title = last_group.name if isinstance(last_group, Group) else ""
     return SECTIONS.get(title, "others")
 
 
 def _without_help_group(argv: Sequence[str]) -> tuple[Sequence[str], str]:
-    """The arguments up to `--help`, and what is typed after it."""
-    places = [i for i, word in enumerate(argv) if word in ("--help", "-h")]
-    if not places or not argv or argv[0] not in COMMANDS:
+    """Returns the arguments up to `--help`, and the name of a group that is typed after it.
+
+    ["run", "--help", "table"] gives ["run", "--help"] and "table". Without a command or `--help`,
+    the arguments are all returned, with the group "all".
+    """
+    help_positions = [i for i, word in enumerate(argv) if word in ("--help", "-h")]
+    if not help_positions or not argv or argv[0] not in COMMANDS:
         return argv, "all"
-    end = places[0] + 1
+    end = help_positions[0] + 1
     return argv[:end], " ".join(argv[end:]).lower()
 
 
 def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArguments]:
-    """Returns the function to call and its arguments: that of a command, or one for `--help`."""
+    """Returns the function to call and its arguments: that of a command, or one that prints help.
+
+    Only the module of the command that was typed is imported; the other commands have their name
+    and their line of help. Raises the errors of cyclopts, and `BadInput` without a command.
+    """
     if not argv:
         raise BadInput(f"which command? choose from {', '.join(COMMANDS)}; see `lmdiag --help`")
     is_help = not {"--help", "-h"}.isdisjoint(argv)
@@ -322,16 +372,15 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArgument
         ),
     )
     for name, (module, summary) in COMMANDS.items():
-        target = f"lmdiag.cli.{module}:{name}_command"
-        text = f"{summary[0].upper()}{summary[1:]}."
-        if name == argv[0]:
-            command = getattr(import_module(f"lmdiag.cli.{module}"), f"{name}_command")
-            typed = TypedCommand(name=name, help=text, default_command=command)
-            app.command(typed)
-            if is_help:
-                typed.show_group(help_group)
-        else:
-            app.command(target, name=name, help=text)
+        help_line = f"{summary[0].upper()}{summary[1:]}."
+        if name != argv[0]:
+            app.command(f"lmdiag.cli.{module}:{name}_command", name=name, help=help_line)
+            continue
+        command = getattr(import_module(f"lmdiag.cli.{module}"), f"{name}_command")
+        typed_command = TypedCommand(name=name, help=help_line, default_command=command)
+        app.command(typed_command)
+        if is_help:
+            typed_command.show_group(help_group)
     function, arguments, _ = app.parse_args(argv, exit_on_error=False, print_error=False)
     return function, arguments
 
@@ -344,7 +393,10 @@ def _default_text(default: Any) -> str | None:
 
 
 def say(message: str) -> None:
-    """Prints a message as one line on standard error, without secrets and hidden characters."""
+    """Prints a message as one line on standard error, without secrets.
+
+    Invisible characters are spelled out.
+    """
     from lmdiag.files.secrets import without_secrets
     from lmdiag.text import visible
 
@@ -352,59 +404,82 @@ def say(message: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def end(error: BaseException, command: str, state: str) -> int:
+def report_error(error: BaseException, command: str, state: str) -> int:
     """Prints one line for what ended a command, and returns the exit code.
 
     An error that all processes have is printed by the first alone, and only there it is a failure:
-    a launcher terminates all processes when one fails, before they can print. An interruption is
-    followed by the `state` that the command leaves, and how to continue.
+    a launcher terminates all processes when one fails, before they can print.
+
+    Args:
+        command: the command that was typed; "" for none.
+        state: what an interrupted command leaves, and how to continue.
     """
-    is_first = os.environ.get("RANK", "0") == "0"
+    is_first_process = os.environ.get("RANK", "0") == "0"
     if isinstance(error, KeyboardInterrupt):
         code = _exit_code(error)
-        if is_first:
+        if is_first_process:
             below = "\n" if sys.stderr.isatty() else ""  # the terminal shows ^C on the line before
-            line = f"lmdiag: {'terminated' if code == TERMINATED else 'interrupted'}; {state}"
-            print(f"{below}{line}", file=sys.stderr, flush=True)
+            what = "terminated" if code == TERMINATED else "interrupted"
+            print(f"{below}lmdiag: {what}; {state}", file=sys.stderr, flush=True)
         return code
-    message = str(error)
-    if isinstance(error, MemoryError):
-        remedy = "close other programs or raise the limit (ulimit -v, ulimit -d), and run again"
-        message = f"not enough memory; what was saved is kept: {remedy}"
-    elif isinstance(error, OSError):
-        # The reader has closed the pipe, as in `lmdiag report RUN | head -1`, or the disk is full:
-        # Python would try again to print the output when it exits.
-        try:
-            sys.stdout.flush()
-        except (OSError, ValueError):
-            with suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, OSError):
+        _flush_or_drop_output()
         if isinstance(error, BrokenPipeError):
             return CLOSED
-        if error.errno is not None:
-            where = f" ({error.filename})" if error.filename else ""
-            problem = f"{where}: {(error.strerror or message).lower()}"
-            message = f"cannot read or write{problem}"
-            if error.errno in _FULL | _PROTECTED:
-                remedy = "make room or choose another place, and run again"
-                message = f"cannot write{problem}; what was saved is kept: {remedy}"
-    elif isinstance(error, CycloptsError):
-        if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-            extra = repr(error.unused_tokens[0])
-            message = f"one argument too many: {extra}; repeat the option or command for several."
-            if command in _OF_ONE_FILE:
-                message = f"one argument too many: {extra}; give one file, before the options."
-            if command == "score":
-                message = f"one argument too many: {extra}; give the table of items by --data."
-        elif isinstance(error, MissingArgumentError) and (place := _first_argument(error)):
-            message = f"{place} is missing: write it before the options, lmdiag {command} {place}."
-        elif isinstance(error, UnknownOptionError):
-            option = (error.token.keyword or error.token.value).partition("=")[0]
-            if instead := instead_of(option, command):
-                message = f"there is no option {option}: {instead}."
-        every = " all" if command in MOST_USED else ""
-        message += f" See `{f'lmdiag {command}'.strip()} --help{every}`."
-    if isinstance(error, CycloptsError | SharedError) and not is_first:
+    if isinstance(error, CycloptsError | SharedError) and not is_first_process:
         return 0
-    say(f"lmdiag: error: {message}")
+    say(f"lmdiag: error: {_error_message(error, command)}")
     return ERROR
+
+
+def _flush_or_drop_output() -> None:
+    """Writes what was printed, or drops it if it cannot be written.
+
+    The reader may have closed the pipe, as in `lmdiag report RUN | head -1`, or the disk is full:
+    Python would try again to write the output when it exits.
+    """
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _error_message(error: BaseException, command: str) -> str:
+    """Returns what is wrong and what to do, for an error that ended a command."""
+    if isinstance(error, MemoryError):
+        remedy = "close other programs or raise the limit (ulimit -v, ulimit -d), and run again"
+        return f"not enough memory; what was saved is kept: {remedy}"
+    if isinstance(error, OSError) and error.errno is not None:
+        file = f" ({error.filename})" if error.filename else ""
+        problem = f"{file}: {(error.strerror or str(error)).lower()}"
+        if error.errno in _FULL_DISK | _PROTECTED_PATH:
+            remedy = "make room or choose another place, and run again"
+            return f"cannot write{problem}; what was saved is kept: {remedy}"
+        return f"cannot read or write{problem}"
+    if isinstance(error, CycloptsError):
+        every = " all" if command in MOST_USED else ""
+        typed = f"lmdiag {command}".strip()
+        return f"{_usage_message(error, command)} See `{typed} --help{every}`."
+    return str(error)
+
+
+def _usage_message(error: CycloptsError, command: str) -> str:
+    """Returns what is wrong with the arguments that were typed, and what to type."""
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        problem = f"one argument too many: {error.unused_tokens[0]!r}"
+        if command == "score":
+            return f"{problem}; give the table of items by --data."
+        if command in _TAKE_ONE_FILE:
+            return f"{problem}; give one file, before the options."
+        return f"{problem}; repeat the option or command for several."
+    if isinstance(error, MissingArgumentError):
+        name = _missing_position(error)
+        if name:
+            return f"{name} is missing: write it before the options, lmdiag {command} {name}."
+    if isinstance(error, UnknownOptionError):
+        option = (error.token.keyword or error.token.value).partition("=")[0]
+        remedy = remedy_for_removed(option, command)
+        if remedy:
+            return f"there is no option {option}: {remedy}."
+    return str(error)

@@ -63,12 +63,13 @@ def cloze_command(
             protocol = Protocol(tasks=(), **query_options(query))
             inputs = load_inputs(str(source), protocol, table=reading, responses=True)
         for model, revision, name in processes.share(requested):
-            asked = replace(load_options, revision=revision, device=processes.device)
-            how = RunOptions(name=name, **vars(recording))
+            model_options = replace(load_options, revision=revision, device=processes.device)
+            run_options = RunOptions(name=name, **vars(recording))
             if layers:
-                runs += run_layers(model, asked, layers, inputs, how, processes)
-            elif run := run_model(model, asked, inputs, how, processes):
-                runs.append(run)
+                runs += run_layers(model, model_options, layers, inputs, run_options, processes)
+            else:
+                run = run_model(model, model_options, inputs, run_options, processes)
+                runs += [run] if run else []  # none but on the first process
     if runs:
         say(f"lmdiag: runs in {', '.join(str(run.path) for run in runs)}")
         showing.show(ClozeNorms(runs, ("layer",) if layers else ()))

@@ -50,7 +50,7 @@ RECORD = Parameter(name="*")
 """Marks a record whose fields are options of a command."""
 
 _LONGEST_NAME = 100
-"""Characters of a name of a model, of which folders and files are made."""
+"""Characters of a name of a model, which is part of the names of folders and files."""
 
 
 def group(title: str) -> Group:
@@ -69,7 +69,13 @@ OUTPUT = section("Output")
 
 
 def _whole(kind: Any, tokens: Sequence[Token], least: int | None = 1) -> Any:
-    """Reads whole numbers from `least` up; cyclopts alone would take 1.5 for 2."""
+    """Reads one or several whole numbers; cyclopts alone would read 1.5 as 2.
+
+    Args:
+        kind: type of the parameter: int, or a tuple of several.
+        tokens: what was typed.
+        least: the smallest number that is allowed; None for any.
+    """
     texts = [token.value for token in tokens]
     for text in texts:
         if not re.fullmatch(r"-?\d+", text) or (least is not None and int(text) < least):
@@ -79,7 +85,7 @@ def _whole(kind: Any, tokens: Sequence[Token], least: int | None = 1) -> Any:
 
 
 def _batch_size(kind: Any, tokens: Sequence[Token]) -> int | None:
-    """Reads a whole number from 1 up; None for "auto"."""
+    """Reads a whole number from 1 up; "auto" gives None."""
     return None if tokens[0].value == "auto" else _whole(kind, tokens)
 
 
@@ -91,6 +97,7 @@ Names = Annotated[
     tuple[str, ...],
     Parameter(converter=lambda _, tokens: tuple(",".join(t.value for t in tokens).split(","))),
 ]
+"""Names that are separated by commas, spaces or both."""
 DataOfRuns = Annotated[
     str | None,
     Parameter(
@@ -118,7 +125,7 @@ Width = Annotated[float, Parameter(validator=Number(gte=4, lte=60))]
 
 
 _FRAMES = {name for name, format in FORMATS.items() if format.has == "frame"}
-"""Formats that have figures alone."""
+"""Formats that have figures and no sentences."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +148,7 @@ class Showing:
 
     @property
     def printed(self) -> Printed | None:
-        """The format that is asked for by either option."""
+        """The format that is printed, by either option; None for text."""
         return "json" if self.json else self.format
 
     def check(self) -> None:
@@ -154,13 +161,23 @@ class Showing:
 
     @property
     def formats(self) -> set[str]:
-        """The formats that are written or printed, "" for a folder of charts."""
-        return {*map(format_of, self.out), *([self.printed] if self.printed else ())}
+        """Names of the formats that are written or printed; "" for a folder of charts.
+
+        The text that is printed without an option does not count.
+        """
+        names = {format_of(file) for file in self.out}
+        if self.printed:
+            names.add(self.printed)
+        return names
 
     def show(self, result: object, *, prints: bool = True) -> None:
-        """Writes a result into the files, and prints it if `prints`.
+        """Writes a result into the files of `out`, and prints it.
 
-        What was read of a user's own table stands at the head, on standard error.
+        What was read of a user's own table is printed first, on standard error.
+
+        Args:
+            result: a result of lmdiag, such as runs or an analysis, or its `Output`.
+            prints: whether the result is printed; if not, the names of the files are.
         """
         from lmdiag.report import formats
         from lmdiag.report.display import output_of
@@ -171,18 +188,19 @@ class Showing:
             say(f"lmdiag: {line}")
 
         output = result if isinstance(result, Output) else output_of(result)
-        if self.formats & _FRAMES and output.frame().empty:  # what says why, they do not have
+        if self.formats & _FRAMES and output.frame().empty:
+            # these formats lack the sentences, which say why there are no figures
             for line in output.findings:
                 say(f"lmdiag: {line}")
-        tell = say if prints else print
+        print_line = say if prints else print  # standard output has the result alone
         for file in self.out:
             paths = formats.write_files(output, [file], self.width)
             if format_of(file):
                 for path in paths:
-                    tell(f"Saved in {visible(str(path))}")
+                    print_line(f"Saved in {visible(str(path))}")
             else:
-                n_charts = len({path.stem for path in paths})
-                tell(f"Saved {n_charts} charts in {visible(str(file))}")
+                n_charts = len({path.stem for path in paths})  # each in several formats
+                print_line(f"Saved {n_charts} charts in {visible(str(file))}")
         if not prints:
             return
         if self.printed in (None, "text"):
@@ -192,9 +210,16 @@ class Showing:
 
 
 def with_parameters(**parameters: Parameter) -> Callable[[type[_Options]], type[_Options]]:
-    """Decorates a record with what commands need for fields, also for those that it extends."""
+    """Returns a decorator of a record that adds a `Parameter` of cyclopts to the types of fields.
+
+    The fields may be those of a record that it extends.
+
+    Args:
+        parameters: field -> its parameter, for example `limit=WHOLE`.
+    """
 
     def decorate(record: type[_Options]) -> type[_Options]:
+        """Returns the record with `Annotated[TYPE, PARAMETER]` as the types of these fields."""
         types = get_type_hints(record, include_extras=True)
         record.__annotations__ |= {
             name: Annotated[types[name], parameter] for name, parameter in parameters.items()
@@ -205,15 +230,21 @@ def with_parameters(**parameters: Parameter) -> Callable[[type[_Options]], type[
 
 
 def with_inherited_types(record: type[_Options]) -> type[_Options]:
-    """Decorates a record that extends others, whose types cyclopts would look up in this module."""
+    """Decorates a record that extends others with the types of all fields.
+
+    cyclopts would look up the types of inherited fields, which are texts, in the wrong module.
+    """
     record.__annotations__ |= get_type_hints(record, include_extras=True)
     return record
 
 
 def hides(*names: str) -> Callable[[type[_Options]], type[_Options]]:
-    """Decorates a record of which a command does not offer some fields of the record it extends.
+    """Returns a decorator of a record that hides inherited fields from the options of a command.
 
-    The command has no use for them, or has them in its own form.
+    The command does not need these options, or has its own.
+
+    Args:
+        names: fields of a record that the record extends.
     """
     return with_parameters(**dict.fromkeys(names, Parameter(parse=False)))
 
@@ -272,7 +303,10 @@ class SentenceScoring(options.LayerOptions, ScoringOptions):
 
 
 class RequestedModel(NamedTuple):
-    """A model that a command runs: its id, its revision, and what it is called."""
+    """A model that a command runs: its id, its revision, and its name in folders and tables.
+
+    None stands for the default revision, and for the id as the name.
+    """
 
     id: str
     revision: str | None
@@ -294,46 +328,48 @@ class Models:
     """name of each model in folders and tables (default: its id or folder)"""
 
     def requested(self, output: Path, data: str) -> list[RequestedModel]:
-        """Returns the model of every run.
+        """Returns every model that is run, once for each of its revisions.
 
-        `BadInput` if two of them would have one folder, or none is named.
+        `BadInput` if no model is named, or two different ones would have the same folder.
 
         Args:
             output: the folder of all runs.
-            data: the data set, which may be meant as a model.
+            data: the data set that was typed, which may be meant as a model.
         """
         from lmdiag.results import model_slug
 
         if not self.model:
-            raise BadInput(_without_model(data))
-        models = [
-            (model, revisions_of(model, self.revision) if revision is None else (revision,))
-            for model, revision in named_models(self.model, self.revision)
-        ]
-        names = self.name or (None,) * len(models)
-        if len(names) != len(models) or "" in names:
-            counts = f"{len(names)} for {len(models)} models"
+            raise BadInput(_no_model_message(data))
+        revisions_of_models: list[tuple[str, Sequence[str | None]]] = []
+        for model, revision in named_models(self.model, self.revision):
+            typed_revisions = revisions_of(model, self.revision)
+            model_revisions = typed_revisions if revision is None else [revision]
+            revisions_of_models.append((model, model_revisions))
+        names = self.name or (None,) * len(revisions_of_models)
+        if len(names) != len(revisions_of_models) or "" in names:
+            counts = f"{len(names)} for {len(revisions_of_models)} models"
             raise BadInput(f"--name: expected one name per model, none of them empty, got {counts}")
-        if (longest := max((len(name or "") for name in names), default=0)) > _LONGEST_NAME:
+        longest = max((len(name or "") for name in names), default=0)
+        if longest > _LONGEST_NAME:
             problem = f"a name has {longest:,} characters; give at most {_LONGEST_NAME}"
             raise BadInput(f"--name: {problem}, since folders are called so")
         requested = []
-        owners = dict[str, str]()
-        for (model, revisions), name in zip(models, names, strict=True):
+        model_of_folder = dict[str, str]()
+        for (model, revisions), name in zip(revisions_of_models, names, strict=True):
             for revision in revisions:
-                slug = model_slug(model, revision, name)
-                other = owners.setdefault(slug, model)
-                if other != model:
+                folder = model_slug(model, revision, name)
+                earlier_model = model_of_folder.setdefault(folder, model)
+                if earlier_model != model:
                     raise BadInput(
-                        f"the results of {other} and {model} would share the folder "
-                        f"{output / slug}: give each model a name of its own with --name"
+                        f"the results of {earlier_model} and {model} would share the folder "
+                        f"{output / folder}: give each model a name of its own with --name"
                     )
                 requested.append(RequestedModel(model, revision, name))
         return requested
 
 
-def _without_model(data: str) -> str:
-    """Returns the message for a command without --model, whose data set may be meant as one."""
+def _no_model_message(data: str) -> str:
+    """Returns the message for a command without --model; `data` may be meant as the model."""
     if data == DATA or exists(user_path(data)):
         return "name a model: --model MODEL, or --model @FILE"
     near = near_path(user_path(data))
@@ -342,11 +378,12 @@ def _without_model(data: str) -> str:
 
 
 def read_models(file: str) -> list[tuple[str, str | None]]:
-    """Returns the models and revisions of a file, none of them twice; errors name the line.
+    """Returns the models that a file lists, each with its revision or None.
 
     A line has a model and optionally a revision; `#` at the beginning of a word begins a comment.
+    `BadInput`, with the line, for other lines and for a model that is listed twice.
     """
-    lines: dict[tuple[str, str | None], int] = {}
+    line_numbers: dict[tuple[str, str | None], int] = {}
     for number, line in enumerate(read_text(user_path(file)).split("\n"), start=1):
         words = re.sub(r"(^|\s)#.*", "", line).split()
         if len(words) > 2:
@@ -355,21 +392,29 @@ def read_models(file: str) -> list[tuple[str, str | None]]:
                 "words (a folder with a space in its name: give it with --model)"
             )
         if words:
-            entry = words[0], words[1] if len(words) == 2 else None
-            earlier = lines.setdefault(entry, number)
-            if earlier != number:
-                raise BadInput(f"{file}:{number}: repeats line {earlier}: remove one of them")
-    if not lines:
+            model = words[0]
+            revision = words[1] if len(words) == 2 else None
+            earlier_number = line_numbers.setdefault((model, revision), number)
+            if earlier_number != number:
+                raise BadInput(
+                    f"{file}:{number}: repeats line {earlier_number}: remove one of them"
+                )
+    if not line_numbers:
         raise BadInput(f"{file} names no model: write one model per line")
-    return [*lines]
+    return [*line_numbers]
 
 
 def named_models(
     models: Sequence[str], revisions: Sequence[str] = ()
 ) -> list[tuple[str, str | None]]:
-    """Returns the models that are named, each `@FILE` as those of the file, with its revisions.
+    """Returns the models that are typed, and for `@FILE` those of the file, each with its revision.
 
-    `BadInput` if a model of a file has a revision and further `revisions` are given.
+    The revision is None for models that do not have one in a file. `BadInput` for a data set that
+    is typed as a model, and if both the file and `revisions` have revisions.
+
+    Args:
+        models: what was typed for --model.
+        revisions: what was typed for --revision.
     """
     entries = list[tuple[str, str | None]]()
     for name in models:
@@ -384,7 +429,13 @@ def named_models(
 
 
 def revisions_of(model: str, revisions: Sequence[str]) -> list[str | None]:
-    """Returns the revisions that are named, of patterns those that match; None without any."""
+    """Returns the revisions of a model that are run: patterns become those that match them.
+
+    Without any, [None] stands for the default revision.
+
+    Args:
+        revisions: branches, tags, commits or patterns such as `step*`.
+    """
     names = list[str | None]()
     for revision in revisions:
         is_pattern = re.search(r"[*?\[]", revision)
@@ -393,7 +444,11 @@ def revisions_of(model: str, revisions: Sequence[str]) -> list[str | None]:
 
 
 def matching_revisions(model: str, pattern: str) -> list[str]:
-    """Returns the branches and tags of a model that match a pattern, in order of their steps."""
+    """Returns the branches and tags of a model that match a pattern, in order of their steps.
+
+    The model is looked up on the Hub; `BadInput` if it is not there, or if nothing matches. Those
+    without a number of steps are first.
+    """
     if is_folder(user_path(model)) or model.startswith("demo:"):
         raise BadInput(f"--revision: {model} is not a model on the Hub, so it has no branches")
     from huggingface_hub import HfApi
@@ -404,7 +459,8 @@ def matching_revisions(model: str, pattern: str) -> list[str]:
         {ref.name for ref in (*refs.branches, *refs.tags)},
         key=lambda name: (training_step(name) or 0, name),
     )
-    if matches := [name for name in names if fnmatchcase(name, pattern)]:
+    matches = [name for name in names if fnmatchcase(name, pattern)]
+    if matches:
         return matches
     raise BadInput(
         f"--revision: model {model} has no branch or tag that matches {pattern!r}; it has "
@@ -422,7 +478,7 @@ class Scoring:
     """probability difference P of sensitivity@P (default: 0.01)"""
 
     def of(self, protocol: Protocol) -> Protocol:
-        """Returns the protocol with the ranks and the threshold that were given."""
+        """Returns the protocol with the ranks and the threshold that were typed; others stay."""
         k = checked_ranks(self.k) if self.k else protocol.k
         threshold = protocol.threshold if self.threshold is None else self.threshold
         return replace(protocol, k=k, threshold=checked_threshold(threshold))
@@ -458,32 +514,47 @@ class TextOptions:
     serving: Annotated[Serving, section("A model behind a server")] = Serving()
 
     def loaded(self, models: Sequence[str], **options: Any) -> Iterator[LanguageModel]:
-        """Yields models, each loaded when its turn comes, with further options of `load_model`."""
-        records = vars(self.scoring) | vars(self.loading) | vars(self.serving)
-        del records["layers"]
-        return loaded_models(models, self.revision, **records, **options)
+        """Yields models, each loaded when it is its turn.
+
+        Args:
+            models: what was typed for --model.
+            options: further keywords of `lmdiag.load_model`.
+        """
+        load_keywords = vars(self.scoring) | vars(self.loading) | vars(self.serving)
+        del load_keywords["layers"]  # given when the model is asked
+        return loaded_models(models, self.revision, **load_keywords, **options)
 
 
 def loaded_models(
     models: Sequence[str], revision: str | None, **options: Any
 ) -> Iterator[LanguageModel]:
-    """Yields the models that are named, each loaded when its turn comes; see `named_models`."""
+    """Yields models, each loaded when it is its turn.
+
+    Args:
+        models: what was typed for --model, see `named_models`.
+        revision: what was typed for --revision; None for nothing.
+        options: further keywords of `lmdiag.load_model`.
+    """
     for model, own_revision in named_models(models, [revision] if revision else []):
         yield lmdiag.load_model(model, revision=own_revision or revision, **options)
 
 
 def runs_in(paths: Sequence[Path], data: str | None) -> list[Run]:
-    """Returns the runs in run directories and in folders of them."""
+    """Returns the runs in run directories and in folders that have run directories.
+
+    Args:
+        data: where their data set is now; None for where the runs have it from.
+    """
     from lmdiag.results import load_runs
 
     return load_runs(finished_runs(paths), data)
 
 
 def finished_runs(paths: Sequence[Path]) -> list[Path]:
-    """Returns the run directories in paths, see `run_folders`, and prints what is left out.
+    """Returns the run directories among paths and in folders; prints which runs are left out.
 
-    Runs that failed have a line each. Those that are not finished have one line together, if a
-    finished one was found inside a folder; else their folder is among what is returned.
+    One line is printed for all unfinished runs in folders that have finished ones, and one for each
+    run that failed. A folder without a finished run is returned itself; to read it is an error.
     """
     from lmdiag.results import HOW_TO_CONTINUE, failures, run_folders, unfinished_runs
 
@@ -499,13 +570,18 @@ def finished_runs(paths: Sequence[Path]) -> list[Path]:
 
 
 def text_or_file(text: str) -> str:
-    """Returns a text, or the content of the file of that name, without its last end of line."""
+    """Returns the content of the file of this name, without its last end of line, or the text."""
     path = user_path(text)
     return read_text(path).removesuffix("\n") if is_file(path) else text
 
 
 def check_new_file(file: Path, suffixes: Sequence[str], *, overwrite: bool) -> None:
-    """Refuses a file that a command cannot write or must not replace, or of another suffix."""
+    """Raises `BadInput` for a file that cannot be written, before anything is computed.
+
+    Args:
+        suffixes: endings of names that the command can write, for example (".csv", ".tsv").
+        overwrite: whether an existing file may be replaced.
+    """
     if file.suffix not in suffixes:
         raise BadInput(f"{file}: the file name must end in {', '.join(suffixes)}")
     if file.exists() and not overwrite:

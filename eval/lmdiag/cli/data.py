@@ -74,13 +74,14 @@ def template_command(
     rows = [row for _, row in reading.read_json_lines(path)]
     if is_design:
         rows = [row for row in rows if int(row["item"]) <= (items or 3)]
-    if design == "2":
-        right = [row for row in rows if row["grammatical"] == "yes"]
-        rows = [{k: v for k, v in row.items() if k != "grammatical"} for row in right]
+    if design == "2":  # without the factor grammatical
+        rows = [row for row in rows if row["grammatical"] == "yes"]
+        for row in rows:
+            del row["grammatical"]
     texts = "context, target  the text to the left of the word, and the word that is scored"
     if regions:
         texts = "region_1, region_2, ...  the sentence in parts; a part may be empty"
-    elif is_design:  # a blank in place of the third region
+    elif is_design:  # the third region, the verb, becomes the word at a blank
         for row in rows:
             start, between, verb, ending = (row.pop(f"region_{n}") for n in range(1, 5))
             row |= {"context": f"{start} {between}", "right_context": ending, "target": verb}
@@ -96,7 +97,10 @@ def template_command(
 
 
 def _write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Writes a file that `lmdiag.stimuli` reads; words of a cell are separated by |."""
+    """Writes rows, column -> value, as JSON lines or as a table, by the ending of the file.
+
+    A list of words is one cell of a table, with | between the words, as `lmdiag.stimuli` reads it.
+    """
     from pandas import DataFrame
 
     from lmdiag.tables.table_files import write_table
@@ -105,7 +109,9 @@ def _write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
         writing.write_user_file(file, lines.encode())
     else:
-        write_table(DataFrame(rows).map(lambda x: "|".join(x) if isinstance(x, list) else x), file)
+        table = DataFrame(rows)
+        table = table.map(lambda value: "|".join(value) if isinstance(value, list) else value)
+        write_table(table, file)
 
 
 def publish_command(
@@ -136,9 +142,12 @@ def publish_command(
 
     if benchmark and what != "data":
         raise BadInput("--benchmark is for data: leave it out")
-    if (dir is None) != (what in ("metric", "app")):
-        made = f"give the directory that lmdiag {'build' if what == 'data' else what} wrote"
-        raise BadInput(f"publish {what}: {'give no directory' if dir else made}")
+    takes_directory = what in ("data", "leaderboard")
+    if dir is not None and not takes_directory:
+        raise BadInput(f"publish {what}: give no directory")
+    if dir is None and takes_directory:
+        command = "build" if what == "data" else what
+        raise BadInput(f"publish {what}: give the directory that lmdiag {command} wrote")
     if dir is None:
         plan = publish.plan_metric if what == "metric" else publish.plan_app
         publication = plan(repo_id)
@@ -146,8 +155,8 @@ def publish_command(
         publication = publish.plan_data(dir, repo_id, benchmark=benchmark)
     else:
         publication = publish.plan_leaderboard(dir, repo_id)
-    described = publication.describe("public" if public else "private")
-    print(described, file=None if dry_run else sys.stderr)
+    description = publication.describe("public" if public else "private")
+    print(description, file=None if dry_run else sys.stderr)
     if dry_run:
         return
     address, is_private = publication.publish(HfApi(library_name="lmdiag"), private=not public)
@@ -185,7 +194,8 @@ def submit_command(
     from lmdiag.hub.requests import offer_request, offers_of_run, request_of
     from lmdiag.results import RESULTS
 
-    if reading.exists(run := Path(model)):
+    run = Path(model)
+    if reading.exists(run):
         if not reading.exists(run / RESULTS):
             raise BadInput(f"{model} is a folder without a finished run: a Hub id is needed")
         if revision or dtype:
@@ -205,12 +215,12 @@ def submit_command(
 
 
 def _parameter_count(_: Any, tokens: Sequence[Token]) -> int:
-    """Returns a number of parameters: 7000000000, 7e9 or 7B."""
+    """Reads a number of parameters that is typed as 7000000000, 7e9 or 7B."""
     text = tokens[0].value
     units = {"K": 1e3, "M": 1e6, "B": 1e9}
     with suppress(ValueError):
         value = float(text.rstrip("KMB")) * units.get(text[-1:], 1)
-        if 1 <= value < 1e15:
+        if 1 <= value < 1e15:  # no model has more; refuses inf and nan
             return int(value)
     raise ValueError(f"{text!r} is not a number of parameters, such as 7B or 7e9")
 
@@ -250,7 +260,7 @@ def leaderboard_command(
     lists = [place for place in requests if reading.is_file(Path(place))]
     folder = reading.real_path(Path(data))
     is_name = reading.exists(folder) and not data.startswith((".", "/", "~"))
-    for place in requests:  # a name must not stand for a folder that strangers brought
+    for place in requests:  # a folder among the requests of strangers must not be read by its name
         if is_name and folder.is_relative_to(reading.real_path(Path(place))):
             raise BadInput(f"--data {data} is a folder of {place}: write ./{data} to read it")
     listed = [entry for file in lists for entry in listed_models(options.read_models(file))]
@@ -261,8 +271,13 @@ def leaderboard_command(
         entries = {entry.key: entry for entry in (*listed, *board.capped(requested))}.values()
         if not no_run:
             board.run_missing([entry.request for entry in entries if entry.request], say)
-        rows, others = board.rows(entries)
-        write_site(out, rows, others, board)
-    n_runs = f"{len(rows)} run{'s' * (len(rows) != 1)}"
-    n_others = f"{len(others)} request{'s' * (len(others) != 1)}"
-    print(f"{visible(str(out))}/index.html: {n_runs}, {n_others} without a run")
+        rows, requests_without_run = board.rows(entries)
+        write_site(out, rows, requests_without_run, board)
+    n_runs = _counted(len(rows), "run")
+    n_requests = _counted(len(requests_without_run), "request")
+    print(f"{visible(str(out))}/index.html: {n_runs}, {n_requests} without a run")
+
+
+def _counted(n: int, noun: str) -> str:
+    """Returns a number with its noun: "1 run", "2 runs"."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

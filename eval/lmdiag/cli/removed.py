@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 
 class RemovedOption(NamedTuple):
-    """What the message for an unknown option adds.
+    """An option that commands had once: what the message for an unknown option adds.
 
     Attributes:
         remedy: what to do instead.
-        commands: that had it; none for every one that has it no longer.
+        commands: the commands that had it; () for all that do not have it now.
     """
 
     remedy: str
@@ -41,12 +41,17 @@ REMOVED = {
     "--gap": _OF_SENTENCES,
     "--separator": _OF_SENTENCES,
 }
-"""Option -> what its message adds."""
+"""Option, as it is typed -> what to do instead."""
 
 
-def instead_of(option: str, command: str) -> str:
-    """Returns the remedy for a removed option of a command; "" for one that it never had."""
+def remedy_for_removed(option: str, command: str) -> str:
+    """Returns what to do instead of an option that a command had once; "" if it never had it.
+
+    >>> remedy_for_removed("--models-from", "run")
+    'write --model @FILE'
+    """
     removed = REMOVED.get(option)
-    if removed is None or (removed.commands and command not in removed.commands):
+    if removed is None:
         return ""
-    return removed.remedy
+    had_option = not removed.commands or command in removed.commands
+    return removed.remedy if had_option else ""

@@ -50,7 +50,14 @@ class CommandData(options.CommandSeed, DataOptions):
         scoring: options.Scoring,
         design: DesignOptions = FOUND_DESIGN,
     ) -> Inputs:
-        """Loads the rows in every setting, with the protocol."""
+        """Loads the rows in every setting that is run, with the protocol of the run.
+
+        Args:
+            data: file of own rows, or another data set.
+            query: how models are asked.
+            scoring: ranks and threshold of the measures.
+            design: the conditions and items of own data.
+        """
         from lmdiag.runs.inputs import load_inputs
 
         protocol = Protocol(
@@ -71,11 +78,15 @@ class CommandRunning(options.CommandRecording, Running):
     """split each layer of a model over the processes (tensor parallelism)"""
 
     def for_model(self, name: str | None) -> RunOptions:
-        """Returns how the run of a model of this name is made."""
+        """Returns the options of the run of one model.
+
+        Args:
+            name: what to call the model in folders and tables; None for its id.
+        """
         from lmdiag.runs.run_model import RunOptions
 
-        fields = Running.__dataclass_fields__
-        return RunOptions(name=name, **{field: getattr(self, field) for field in fields})
+        fields = {field: getattr(self, field) for field in Running.__dataclass_fields__}
+        return RunOptions(name=name, **fields)
 
 
 def run_command(
@@ -98,41 +109,45 @@ def run_command(
     from lmdiag.runs.processes import Processes
     from lmdiag.runs.run_model import run_layers, run_model
 
-    names = [knob.name for knob in KNOBS.values() if knob.is_text]
-    texts: dict[str, Any] = {name: options.text_or_file(getattr(query, name)) for name in names}
-    asked = QueryOptions(**query_options(query) | texts)
-    load_options = LoadOptions(tp=running.tp, **vars(asked), **vars(loading), **vars(serving))
+    text_names = [knob.name for knob in KNOBS.values() if knob.is_text]
+    texts: dict[str, Any] = {
+        name: options.text_or_file(getattr(query, name)) for name in text_names
+    }
+    query_of_texts = QueryOptions(**query_options(query) | texts)
+    load_options = LoadOptions(
+        tp=running.tp, **vars(query_of_texts), **vars(loading), **vars(serving)
+    )
     runs: list[Run] = []  # on the first process
     failures: list[str] = []
     with Processes(together=running.tp) as processes:  # imports torch if there are several
         with processes.shared_errors():
             requested = models.requested(running.output, data)
-            inputs = rows.load(data, asked, scoring, DesignOptions(**design.stored()))
+            inputs = rows.load(data, query_of_texts, scoring, DesignOptions(**design.stored()))
             if processes.first:
-                _say_designs(inputs, quiet=running.quiet)
-                if asked.unit == "token" and not (query.layers or serving.server):
-                    _say_unit(inputs)
+                _print_designs(inputs, quiet=running.quiet)
+                if query_of_texts.unit == "token" and not (query.layers or serving.server):
+                    _warn_of_tokens(inputs)
         requested = processes.share(requested)  # what the Hub lists may change
         for model, revision, name in requested:
-            how = replace(load_options, revision=revision, device=processes.device)
+            model_options = replace(load_options, revision=revision, device=processes.device)
+            run_options = running.for_model(name)
             problem = ""
             try:
                 if query.layers:
-                    layers = run_layers(
-                        model, how, query.layers, inputs, running.for_model(name), processes
+                    runs_of_model = run_layers(
+                        model, model_options, query.layers, inputs, run_options, processes
                     )
-                    if len(layers) == 1:  # of several, one page compares them
-                        _finish(layers[0], is_shown=len(requested) == 1, as_json=as_json)
-                    runs += layers
-                elif run := run_model(model, how, inputs, running.for_model(name), processes):
-                    _finish(run, is_shown=len(requested) == 1, as_json=as_json)
-                    runs.append(run)
+                else:
+                    run = run_model(model, model_options, inputs, run_options, processes)
+                    runs_of_model = [run] if run else []  # none but on the first process
+                if len(runs_of_model) == 1:  # several layers have one page that compares them
+                    _finish_run(runs_of_model[0], is_shown=len(requested) == 1, as_json=as_json)
+                runs += runs_of_model
             except BadInput as error:
                 if len(requested) == 1:
                     raise
-                # not the error, which holds on to what was loaded of the model
                 failures.append(f"{model} at {revision}" if revision else model)
-                problem = str(error)
+                problem = str(error)  # to keep the error would keep the model in memory
                 if processes.first:
                     say(f"lmdiag: {failures[-1]} failed: {problem}")
             if processes.first:
@@ -143,7 +158,7 @@ def run_command(
         print(json.dumps(documents if len(runs) > 1 else documents[0], indent=1))
     if len(runs) > 1:
         across = ("layer",) if query.layers else ()
-        _compare(runs, running.output, across, as_json=as_json)
+        _write_comparison(runs, running.output, across, as_json=as_json)
     elif runs and failures and not as_json:
         from lmdiag.report.formats.terminal import print_output
         from lmdiag.report.run_report import Report, brief_output
@@ -151,13 +166,16 @@ def run_command(
         print_output(brief_output(Report(runs[0])))
     if not failures or not processes.first:
         return 0
-    sys.stdout.flush()  # the tables come first
+    sys.stdout.flush()  # so that the tables stand before the next line
     say(f"lmdiag: {len(failures)} of {len(requested)} runs failed: {', '.join(failures)}")
     return ERROR
 
 
-def _say_designs(inputs: Inputs, *, quiet: bool) -> None:
-    """Prints what own rows are, if not `quiet`, and what looks wrong in them."""
+def _print_designs(inputs: Inputs, *, quiet: bool) -> None:
+    """Prints how own rows are read, their design, and what looks wrong in them.
+
+    `quiet` leaves out the first row as models read it, and the design.
+    """
     for task, rows in inputs.stimuli.items():
         for note in rows.notes:
             say(f"lmdiag: {task}: {note}")
@@ -170,17 +188,23 @@ def _say_designs(inputs: Inputs, *, quiet: bool) -> None:
             say(f"lmdiag: warning: {task}: {warning}")
 
 
-def _say_unit(inputs: Inputs) -> None:
+def _warn_of_tokens(inputs: Inputs) -> None:
     """Prints that words of people are better asked with unit word, as `lmdiag cloze` asks them."""
     for task, rows in inputs.stimuli.items():
         if rows.form == "cloze":
-            has = "words that people gave are compared with tokens"
+            problem = "words that people gave are compared with tokens"
             remedy = "--unit word asks whole words, as `lmdiag cloze` does"
-            say(f"lmdiag: warning: {task}: {has}: {remedy}")
+            say(f"lmdiag: warning: {task}: {problem}: {remedy}")
 
 
-def _finish(run: Run, *, is_shown: bool, as_json: bool) -> None:
-    """Writes the report of a run, if it is not there; prints its figures, and where they are."""
+def _finish_run(run: Run, *, is_shown: bool, as_json: bool) -> None:
+    """Writes the page of a run, if it is not there; prints its figures and the names of its files.
+
+    Args:
+        is_shown: whether the figures are printed, as of the only run.
+        as_json: the command prints one JSON document: what the tables would say is printed on
+            standard error.
+    """
     from lmdiag.report.formats.terminal import print_output
     from lmdiag.report.run_report import Report, brief_output
     from lmdiag.results import PREDICTIONS, REPORT, RESULTS
@@ -201,22 +225,28 @@ def _finish(run: Run, *, is_shown: bool, as_json: bool) -> None:
             say(f"lmdiag: {line}")
     for task, settings in run.results.tasks.items():
         lines = [line for content in settings.values() for line in content.not_computed]
-        for line in dict.fromkeys(lines):  # the tables say it, too
+        for line in dict.fromkeys(lines):  # each once
             say(f"lmdiag: {task}: not computed: {line}")
 
 
 def _write_page(path: Path, report: Report) -> None:
-    """Writes the page of a report."""
+    """Writes the page of a report into the file `path`, which is replaced."""
     from lmdiag.report.formats import write_files
     from lmdiag.report.run_report import runs_output
 
     write_files(runs_output(report), [path], width=8.0)
 
 
-def _compare(runs: Sequence[Run], output: Path, across: Sequence[str], *, as_json: bool) -> None:
-    """Writes the page that compares the runs, in their order; prints their figures.
+def _write_comparison(
+    runs: Sequence[Run], output: Path, across: Sequence[str], *, as_json: bool
+) -> None:
+    """Writes the pages that compare runs; prints their figures, and commands that show more.
 
-    `across` are the knobs in which they may differ.
+    Args:
+        runs: two or more; checkpoints and layers are shown in their order.
+        output: the folder of all runs.
+        across: the knobs in which the runs may differ.
+        as_json: the command prints one JSON document, and no figures here.
     """
     from lmdiag.report import labels
     from lmdiag.report.charts import MOST_BESIDE
@@ -228,31 +258,35 @@ def _compare(runs: Sequence[Run], output: Path, across: Sequence[str], *, as_jso
     report = Report(runs, across=across)
     if not as_json:
         print_output(brief_output(report), is_undivided=True)
-    pages = _pages(runs, output, across)
+    pages = _comparison_pages(runs, output, across)
     try:
         for page, runs_of_page in pages.items():
             has_all_runs = len(runs_of_page) == len(runs)
             _write_page(page, report if has_all_runs else Report(runs_of_page, across=across))
-    except BadInput as error:  # an option that has no effect on one of them: they differ in it
+    except BadInput as error:  # the runs differ in an option that has no effect on one of them
         say(f"lmdiag: no comparison was written: {error}")
         return
     if not as_json:
         paths = [visible(shlex.quote(str(run.path))) for run in runs]
-        second = paths[-1 if labels.order_of(results) else 1]
+        # of checkpoints and layers, the first is compared with the last
+        compared_path = paths[-1 if labels.order_of(results) else 1]
         paths_shown = paths if len(paths) <= MOST_BESIDE else [visible(shlex.quote(str(output)))]
         may_differ = f" --across {','.join(across)}" if across else ""
         print()
         for page in pages:
             print(f"Comparison: open {visible(str(page))} in a browser")
-        print(f"Differences: lmdiag compare {paths[0]} {second}{may_differ}")
+        print(f"Differences: lmdiag compare {paths[0]} {compared_path}{may_differ}")
         print(f"All tables: lmdiag report {' '.join(paths_shown)} --format text{may_differ}")
 
 
-def _pages(runs: Sequence[Run], output: Path, across: Sequence[str]) -> dict[Path, list[Run]]:
-    """The pages that compare runs, one for each data set and protocol, and the runs of each.
+def _comparison_pages(
+    runs: Sequence[Run], output: Path, across: Sequence[str]
+) -> dict[Path, list[Run]]:
+    """Returns file of a page -> the runs that it compares.
 
-    The layers of a model have theirs in its folder, and the page of checkpoints has the name of
-    their model: those of another model do not replace it.
+    With `across`, the layers of each model have a page in the folder of the model. All runs have a
+    page in `output`, unless they are the layers of one model. The page of checkpoints has the name
+    of their model, so that those of another model do not replace it.
     """
     from lmdiag.asking.training_steps import trained_model
     from lmdiag.report import labels
@@ -276,10 +310,10 @@ def _pages(runs: Sequence[Run], output: Path, across: Sequence[str]) -> dict[Pat
     return pages
 
 
-USUAL = tuple(option for option, knob in KNOBS.items() if knob.varies)
+DEFAULT_KNOBS = tuple(option for option, knob in KNOBS.items() if knob.varies)
 """Knobs that vary unless others are named."""
 
-_FURTHER = ", ".join(option for option, knob in KNOBS.items() if not knob.varies)
+_OTHER_KNOBS = ", ".join(option for option, knob in KNOBS.items() if not knob.varies)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,9 +323,10 @@ class Knobs:
     knobs: Annotated[
         options.Names,
         Parameter(
-            help=f"what varies (default: all that apply of {', '.join(USUAL)}; also {_FURTHER})"
+            help=f"what varies (default: all that apply of {', '.join(DEFAULT_KNOBS)}; also "
+            f"{_OTHER_KNOBS})"
         ),
-    ] = USUAL
+    ] = DEFAULT_KNOBS
     prompt: tuple[str, ...] = ()
     """texts for prompt, or files with them, beside none; see run"""
     choice_prompt: tuple[str, ...] = ()
@@ -304,49 +339,62 @@ class Knobs:
     """with chat, the user's turn before it (default: Complete the sentence.)"""
 
     def values(self, asks: Asks) -> dict[str, list[dict[str, Any]]]:
-        """Returns knob -> the fields of `LoadOptions` for each of its values, the default first.
+        """Returns knob -> its values, the default first, each as fields of `LoadOptions`.
 
-        `BadInput` for a knob that does not apply to the rows, and for a text or layer of a knob
-        that does not vary.
+        For example {"unit": [{"unit": "token"}, {"unit": "word"}]}. `BadInput` for a knob that does
+        not apply to the rows, and for a text or layer of a knob that does not vary.
 
         Args:
             asks: what the rows ask, "word" or "sentence".
         """
+        self._check_names(asks)
+        values = {}
+        for name, knob in KNOBS.items():
+            if knob.values:  # a choice, whose type has all values
+                values[name] = [{knob.name: value} for value in knob.values]
+                continue
+            if knob.is_text:
+                typed_values = self._text_values(knob)
+            else:
+                typed_values = [{knob.name: layer} for layer in self.layers]
+            if typed_values and name not in applicable_knobs(asks):
+                raise BadInput(refusal(Case(given=typed_values[0].keys(), asks=asks)))
+            if typed_values and name not in self.knobs:
+                option = f"--{name}" if knob.is_text else f"--{name}s"
+                if knob.name not in typed_values[0]:
+                    option = f"--{knob.template}"
+                raise BadInput(f"{option} varies {name}: leave it out, or add {name} to --knobs")
+            values[name] = [{knob.name: knob.default}, *typed_values]
+        return {name: values[name] for name in self.knobs}
+
+    def _check_names(self, asks: Asks) -> None:
+        """Raises `BadInput` for an unknown knob, and for a typed one that rows do not have."""
         knobs = applicable_knobs(asks)
         for name in self.knobs:
             if name not in KNOBS:
                 suggestion = suggest(name, KNOBS)
                 raise BadInput(f"--knobs {name}{suggestion}: choose from {', '.join(KNOBS)}")
-            if name not in knobs and self.knobs != USUAL:
+            if name not in knobs and self.knobs != DEFAULT_KNOBS:
                 choice = ", ".join(knobs)
                 raise BadInput(
                     f"--knobs {name} does not apply to {ROWS[asks]}: choose from {choice}"
                 )
-        values = {}
-        for name, knob in KNOBS.items():
-            if knob.values:  # its type has all of them
-                values[name] = [{knob.name: value} for value in knob.values]
-                continue
-            further = self._texts(knob) if knob.is_text else [{knob.name: x} for x in self.layers]
-            if further and name not in knobs:
-                raise BadInput(refusal(Case(given=further[0].keys(), asks=asks)))
-            if further and name not in self.knobs:
-                option = f"--{name}" if knob.is_text else f"--{name}s"
-                if knob.name not in further[0]:
-                    option = f"--{knob.template}"
-                raise BadInput(f"{option} varies {name}: leave it out, or add {name} to --knobs")
-            values[name] = [{knob.name: knob.default}, *further]
-        return {name: values[name] for name in self.knobs}
 
-    def _texts(self, knob: Knob) -> list[dict[str, Any]]:
-        """Returns the fields for each text of a knob, the model's template last."""
+    def _text_values(self, knob: Knob) -> list[dict[str, Any]]:
+        """Returns the typed values of a knob of texts, each as fields of `LoadOptions`.
+
+        With `chat`, the prompt that the model's template writes is the last value. `BadInput` for a
+        value that cannot be asked.
+        """
         texts = dict.fromkeys(map(options.text_or_file, getattr(self, knob.name, ())))
         choices: list[dict[str, Any]] = [{knob.name: text} for text in texts]
         if knob.template:
             fields: dict[str, Any] = {"chat": self.chat, "instruction": self.instruction}
-            LoadOptions(**fields)
-            choices += [fields] if self.chat else []
+            LoadOptions(**fields)  # refuses an instruction without chat
+            if self.chat:
+                choices.append(fields)
         values_of_field = {knob.name: knob.values for knob in KNOBS.values()}
+        # a knob that is refused without another one is checked together with it
         needed_options = {name: values_of_field[name][-1] for name in required_options(knob.name)}
         for fields in choices:
             LoadOptions(**needed_options | fields)
@@ -392,7 +440,13 @@ def _finish_multiverse(
     running: CommandRunning,
     showing: options.Showing,
 ) -> None:
-    """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
+    """Writes `multiverse.json`, its page and the pages of all runs; prints the tables.
+
+    Args:
+        models: of each model, its runs: the value of each knob, as knob -> value, and the run.
+        running: of which the folder of all runs is used.
+        showing: which tables are printed and written.
+    """
     from pandas import concat
 
     from lmdiag.report.formats import write_files
@@ -415,12 +469,11 @@ def _finish_multiverse(
     labels = run_labels([members[0][1].results for members in models])
     figures = ReportFigures.of([run.results for run in runs])
     headline_rows = concat([headlines(task, figures) for task in figures.tasks])
-    analysed = multiverse_of(dict(zip(labels, models, strict=True)), headline_rows, output)
-    document = analysed.to_json()
+    multiverse = multiverse_of(dict(zip(labels, models, strict=True)), headline_rows, output)
     clear_drafts(output)
-    write_atomically(output / MULTIVERSE, with_digest(document))
-    write_files(multiverse_output(analysed), [output / MULTIVERSE_PAGE], width=8.0)
-    showing.show(analysed)
+    write_atomically(output / MULTIVERSE, with_digest(multiverse.to_json()))
+    write_files(multiverse_output(multiverse), [output / MULTIVERSE_PAGE], width=8.0)
+    showing.show(multiverse)
     if showing.printed:
         return
     console = output_console()

@@ -62,8 +62,8 @@ def score_command(
     if is_folder(predictions) and not is_original_output(predictions):
         run = results.load_run(predictions, data)
         task = task or stimuli.only_task([*run.results.tasks], str(predictions))
-        shuffles = _shuffles(run, predictions, task, setting)
-        protocol = _protocol_of(run, predictions, scoring)
+        shuffles = _predictions_of_setting(run, predictions, task, setting)
+        protocol = _protocol_with_scoring(run, predictions, scoring)
         rows = run.stimuli[task]
     else:
         data = data or "lmdiag"
@@ -71,7 +71,7 @@ def score_command(
         rows = stimuli.load(data, task, allow_duplicates=allow_duplicates)
         shuffles, missing, notes = read_external(predictions, rows, setting)
         protocol = scoring.of(Protocol(tasks=(task,)))
-    model = shuffles[0].model  # of predictions of another program, none
+    model = shuffles[0].model  # None for predictions of another program
     kind = model.kind if model else "masked"
     folds = folds_for(model, cased)
     rule = match_rule(folds)
@@ -81,7 +81,7 @@ def score_command(
     for line in notes:
         say(f"lmdiag: {line}")
     if showing.printed == "json":
-        for line in measured.not_computed:  # the tables say it, too
+        for line in measured.not_computed:  # for other formats, the tables have these lines
             say(f"lmdiag: not computed: {line}")
     from lmdiag.report.run_report import measures_output
 
@@ -89,8 +89,15 @@ def score_command(
     showing.show(measures_output(setting_results, rule=rule))
 
 
-def _shuffles(run: Run, path: Path, task: str, setting: str) -> list[Predictions]:
-    """The predictions of a setting: one for each of its shuffles."""
+def _predictions_of_setting(run: Run, path: Path, task: str, setting: str) -> list[Predictions]:
+    """Returns the predictions of a task in a setting: one record, or one for each shuffle.
+
+    `BadInput` if the run does not have them.
+
+    Args:
+        path: the directory of the run, for the message.
+        setting: "none", or the name of a perturbation.
+    """
     tasks = run.results.tasks
     settings = tasks.get(task, {})
     if setting not in settings:
@@ -99,17 +106,22 @@ def _shuffles(run: Run, path: Path, task: str, setting: str) -> list[Predictions
         raise BadInput(
             f"{path} has no {task} in setting {setting}{suggestion}: choose from {choices}"
         )
-    return [part for (name, _), part in sorted(run.predictions[task].items()) if name == setting]
+    numbered = sorted(run.predictions[task].items())  # by setting and number of the shuffle
+    return [predictions for (name, _), predictions in numbered if name == setting]
 
 
-def _protocol_of(run: Run, path: Path, scoring: options.Scoring) -> Protocol:
-    """The protocol of a run with other options of the measures, which its lists must allow."""
+def _protocol_with_scoring(run: Run, path: Path, scoring: options.Scoring) -> Protocol:
+    """Returns the protocol of a run with other ranks and another threshold, if they are given.
+
+    `BadInput` for a rank beyond the lists of top words of the run; `path` names it in the message.
+    """
     protocol = scoring.of(run.results.protocol)
-    k = max(protocol.k)
-    top = run.results.protocol.top
-    if k > top:
+    largest_k = max(protocol.k)
+    n_top_words = run.results.protocol.top
+    if largest_k > n_top_words:
         raise BadInput(
-            f"--k {k}: {path} keeps the first {top} words only; run the model again with --k {k}"
+            f"--k {largest_k}: {path} keeps the first {n_top_words} words only; run the model "
+            f"again with --k {largest_k}"
         )
     return protocol
 
@@ -209,7 +221,7 @@ def report_command(
         paths = options.finished_runs(runs)
         page = (paths[0] if len(paths) == 1 else Path()) / REPORT
         loaded_runs = _runs_of_report(
-            paths, data, showing.formats, bool(design.stored()), bool(items)
+            paths, data, showing.formats, has_design=bool(design.stored()), has_items=bool(items)
         )
         result = Report(loaded_runs, design, across, tasks, measures, items)
     if not showing.out and not showing.printed:
@@ -217,22 +229,37 @@ def report_command(
     showing.show(result, prints=showing.printed is not None)
 
 
-_OF_FIGURES = {name for name, format in FORMATS.items() if format.has in ("frame", "document")}
-_OF_TABLES = {name for name, format in FORMATS.items() if format.has == "tables"}
-"""Formats that need the figures of runs, or their figures and the effects of conditions."""
+_FORMATS_OF_FIGURES = {
+    name for name, format in FORMATS.items() if format.has in ("frame", "document")
+}
+"""Formats that have the figures of runs alone."""
+
+_FORMATS_OF_TABLES = {name for name, format in FORMATS.items() if format.has == "tables"}
+"""Formats that have the figures of runs, and the effects of conditions if there are rows."""
 
 
 def _runs_of_report(
-    paths: list[Path], data: str | None, formats: set[str], has_design: bool, has_items: bool
+    paths: list[Path], data: str | None, formats: set[str], *, has_design: bool, has_items: bool
 ) -> list[Run]:
-    """The runs; a line says of which the data are not found, unless something needs their rows."""
+    """Returns the runs in some directories.
+
+    A run without its data has figures, but no rows. If rows are needed, that is an error; if not,
+    one line says so.
+
+    Args:
+        data: where the data set is now; None for where the runs have it from.
+        formats: names of the formats that are written; empty for the page.
+        has_design: whether a design is given, which is read of the rows.
+        has_items: whether items are shown, which are rows.
+    """
     from lmdiag.results import load_runs
 
-    of_figures = bool(formats) and formats <= _OF_FIGURES
-    if of_figures and has_items:
+    has_only_figures = bool(formats) and formats <= _FORMATS_OF_FIGURES
+    if has_only_figures and has_items:
         raise BadInput("csv has the figures: `lmdiag items RUNS --out FILE` writes the items")
-    needs_rows = has_items or has_design or not formats or not formats <= _OF_FIGURES | _OF_TABLES
-    return load_runs(paths, data, without_data=None if needs_rows and not of_figures else say)
+    may_lack_rows = bool(formats) and formats <= _FORMATS_OF_FIGURES | _FORMATS_OF_TABLES
+    needs_rows = has_items or has_design or not may_lack_rows
+    return load_runs(paths, data, without_data=None if needs_rows and not has_only_figures else say)
 
 
 def items_command(

@@ -79,23 +79,25 @@ def surprisal_command(
     for path in out:
         options.check_new_file(path, WRITTEN_SUFFIXES, overwrite=overwrite)
     computed_columns: Any = [name for name in columns if "=" not in name]
-    if unknown := {*computed_columns} - {*_COMPUTED}:
+    unknown = {*computed_columns} - {*_COMPUTED}
+    if unknown:
         choice = ", ".join(_COMPUTED)
         raise BadInput(f"--columns {min(unknown)}: choose from {choice}, or write NAME=COLUMN")
-    column_options = tuple(name for name in columns if "=" in name)
-    named_texts = _texts(file, TableOptions(**vars(table) | {"columns": column_options}), sentence)
+    columns_of_uses = tuple(name for name in columns if "=" in name)
+    table_options = TableOptions(**vars(table) | {"columns": columns_of_uses})
+    named_texts = _read_texts(file, table_options, sentence)
     for note in named_texts.notes:
         say(f"lmdiag: {note}")
     if "log_frequency" in columns:
-        log_frequencies(["a"], language)  # a missing package is said before a model is loaded
+        log_frequencies(["a"], language)  # a missing package is reported before a model is loaded
     tables = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
         all_models = options.named_models(model)
-        models = reading.loaded(model, entropy=entropy)
-        for (name, _), loaded in zip(all_models, models, strict=True):
-            words = loaded.surprisals(
+        loaded_models = reading.loaded(model, entropy=entropy)
+        for (name, _), loaded_model in zip(all_models, loaded_models, strict=True):
+            words = loaded_model.surprisals(
                 named_texts.texts,
                 columns=computed_columns,
                 language=language,
@@ -117,39 +119,50 @@ def surprisal_command(
     sys.stdout.write(words.to_csv(index=False, float_format="%.6f", lineterminator="\n"))
 
 
-def _texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
-    """The texts of a table, or the lines of a text file or of standard input."""
+def _read_texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
+    """Returns the texts of a table, or the lines of a text file or of standard input.
+
+    `BadInput` for options of tables beside a text, and for a text that looks wrong: file and line
+    are named.
+
+    Args:
+        file: name of the file; "-" for standard input.
+        options: how a table is read.
+        sentence: column with the full texts of a table of words; "" for none.
+    """
     from lmdiag.runs.surprisals import NamedTexts, read_texts
     from lmdiag.stimuli.reading.conversion import markup_problem
     from lmdiag.stimuli.reading.steps import odd_characters, two_forms
 
     path = user_path(file)
-    is_table = path.suffix.lower() in TABLE_SUFFIXES or (
-        file != "-" and (has_json_rows(path) or is_text_table(path))
-    )
+    is_standard_input = file == "-"
+    is_table = path.suffix.lower() in TABLE_SUFFIXES
+    if not is_table and not is_standard_input:
+        is_table = has_json_rows(path) or is_text_table(path)
     if is_table:
         return read_texts(path, options, sentence)
-    if table_options := options.stored() | ({"sentence": sentence} if sentence else {}):
-        name = "standard input" if file == "-" else file
-        option, *_ = table_options
+    name = "standard input" if is_standard_input else file
+    table_options = options.stored()
+    if sentence:
+        table_options["sentence"] = sentence
+    if table_options:
+        option = next(iter(table_options))
         raise BadInput(f"--{option} is for tables, and {name} is a text: leave it out")
-    if file == "-":
-        file = "standard input"
-        content = decoded(sys.stdin.buffer.read(), file)
-    else:
-        content = read_text(path)
+    content = decoded(sys.stdin.buffer.read(), name) if is_standard_input else read_text(path)
     if not content.strip():
-        raise BadInput(f"{file} has no text: give one sentence or text per line")
-    # Not `splitlines`, for which some characters within a sentence end a line, too.
+        raise BadInput(f"{name} has no text: give one sentence or text per line")
+    # not `splitlines`, for which some characters within a sentence end a line, too
     lines = content.removesuffix("\n").replace("\r\n", "\n").split("\n")
-    for number, line in enumerate(lines, start=1):
-        if problem := markup_problem(line):
-            raise BadInput(f"{file}:{number}: the text {problem}")
+    line_numbers = range(1, len(lines) + 1)
+    for number, line in zip(line_numbers, lines, strict=True):
+        problem = markup_problem(line)
+        if problem:
+            raise BadInput(f"{name}:{number}: the text {problem}")
         if "\0" in line:
-            raise BadInput(f"{file}:{number}: the text has a NUL character: remove it")
-    table = Table.of(file, {"text": lines}, row_index(range(1, len(lines) + 1), "line"))
+            raise BadInput(f"{name}:{number}: the text has a NUL character: remove it")
+    table = Table.of(name, {"text": lines}, row_index(line_numbers, "line"))
     notes = (*two_forms(table), *odd_characters(table))
-    return NamedTexts(lines, [*range(1, len(lines) + 1)], notes)
+    return NamedTexts(lines, [*line_numbers], notes)
 
 
 def fit_command(
