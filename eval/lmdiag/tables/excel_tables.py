@@ -44,30 +44,60 @@ def excel_rows(path: Path, sheet: str = "") -> Rows:
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore")  # on parts of the file that have no cells
-            titles, found = _rows_of_sheets(path, archive, sheet)
+            titles, rows_of_sheet = _rows_of_sheets(path, archive, sheet)
     except BadInput:
         raise
     except Exception as error:  # openpyxl does not check what it reads
         raise BadInput(f"{path} cannot be read: not valid Excel ({shortened(error)})") from None
+    if not rows_of_sheet:
+        return below_titles([], "row")
+    title = _title_of_table(rows_of_sheet)
     notes = []
-    width = {name: max(len(cells) for _, _, cells in rows) for name, rows in found.items()}
-    title = max(found, key=lambda name: width[name] > 1, default="")
-    if title and _may_be_notes(found[title]):
-        longest = max(found, key=lambda name: len(found[name]) * (width[name] > 1))
-        is_table = len(found[longest]) >= _TIMES_NOTES * len(found[title])
-        title = longest if is_table else title
-    if title and len(titles) > 1 and not sheet:
+    if len(titles) > 1 and not sheet:
         names = ", ".join(titles)
         notes.append(f"sheet: {title} of {len(titles)} ({shortened(names)}); --sheet chooses one")
-    rows = found.get(title, [])
-    padded = [(row, row, cells + ("",) * (width[title] - len(cells))) for row, _, cells in rows]
+    rows = rows_of_sheet[title]
+    width = _widest(rows)
+    padded = [(row, row, cells + ("",) * (width - len(cells))) for row, _, cells in rows]
     return below_titles(padded, "row", notes)
+
+
+def _widest(rows: list[TextRow]) -> int:
+    """Number of cells of the widest row."""
+    return max(len(cells) for _, _, cells in rows)
+
+
+def _title_of_table(rows_of_sheet: dict[str, list[TextRow]]) -> str:
+    """The title of the sheet that has the table: the first one with two columns, or the first one.
+
+    Where this may be notes about a table, that of the longest sheet with two columns, if it is much
+    longer.
+
+    Args:
+        rows_of_sheet: title -> rows with some text.
+    """
+    with_columns = [title for title, rows in rows_of_sheet.items() if _widest(rows) > 1]
+    title = with_columns[0] if with_columns else next(iter(rows_of_sheet))
+    if with_columns and _may_be_notes(rows_of_sheet[title]):
+        longest = max(with_columns, key=lambda other: len(rows_of_sheet[other]))
+        if len(rows_of_sheet[longest]) >= _TIMES_NOTES * len(rows_of_sheet[title]):
+            return longest
+    return title
 
 
 def _rows_of_sheets(
     path: Path, archive: zipfile.ZipFile, sheet: str
 ) -> tuple[list[str], dict[str, list[TextRow]]]:
-    """The titles of all sheets, and title -> rows of those read: up to one with two columns."""
+    """The titles of all sheets, and title -> rows with some text, of the sheets that are read.
+
+    Sheets are read up to one with two columns that cannot be notes. Those without text are left
+    out.
+
+    Args:
+        path: of the file, for messages.
+        archive: the opened file.
+        sheet: name or number of the only sheet to read; "" for the visible ones.
+    """
     from openpyxl import load_workbook
 
     book = load_workbook(archive.fp, read_only=True, data_only=True)
@@ -77,15 +107,16 @@ def _rows_of_sheets(
     if not titles:
         raise BadInput(f"{path} has no sheet that is read: save it as Excel Workbook or as csv")
     visible_titles = [x.title for x in worksheets if x.sheet_state == "visible"]
-    titles_read = {_title_of(path, titles, sheet)} if sheet else {*(visible_titles or titles)}
+    titles_read = [_title_of(path, titles, sheet)] if sheet else visible_titles or titles
     rows_of_sheet: dict[str, list[TextRow]] = {}
     for worksheet in worksheets:
         if worksheet.title not in titles_read:
             continue
-        merged = _merged(path, archive, worksheet._worksheet_path, has_values=has_values)
-        if rows := [*_filled(path, worksheet, merged)]:
+        merged = _merged_ranges(path, archive, worksheet._worksheet_path, has_values=has_values)
+        rows = [*_filled_rows(path, worksheet, merged)]
+        if rows:
             rows_of_sheet[worksheet.title] = rows
-            if any(len(cells) > 1 for _, _, cells in rows) and not _may_be_notes(rows):
+            if _widest(rows) > 1 and not _may_be_notes(rows):
                 break  # the others may be a text about the table
     return titles, rows_of_sheet
 
@@ -97,10 +128,10 @@ def _may_be_notes(rows: list[TextRow]) -> bool:
 
 
 def _has_computed_values(archive: zipfile.ZipFile) -> bool:
-    """Whether values of formulas are those of Excel, which are not to be computed on opening.
+    """Whether the file has the values of its formulas, as Excel stores them.
 
-    XlsxWriter asks for it, and stores 0 for each formula. Where the attribute is missing, openpyxl
-    reads it as true.
+    XlsxWriter stores 0 for each formula, and asks Excel to compute all values on opening
+    (fullCalcOnLoad). Where the attribute is missing, openpyxl reads it as true.
     """
     for part in archive.namelist():
         if part.endswith("/workbook.xml"):
@@ -121,28 +152,35 @@ def _title_of(path: Path, titles: list[str], sheet: str) -> str:
     raise BadInput(f"{path}: --sheet {sheet}: no such sheet{names}")
 
 
-def _filled(path: Path, worksheet: Any, merged: dict[int, dict[int, int]]) -> Iterator[TextRow]:
+def _filled_rows(
+    path: Path, worksheet: Any, merged: dict[int, dict[int, int]]
+) -> Iterator[TextRow]:
     """Yields the rows of a sheet that have some text, without empty cells at their ends.
 
-    Each cell of a merged range has its value, which the file has in the first cell alone.
+    Each cell of a merged range gets its value, which the file has in the first cell alone.
 
     Args:
+        path: of the file, for messages.
+        worksheet: of openpyxl.
         merged: number of the row in which a merged range begins -> its column -> its last row.
     """
     worksheet.reset_dimensions()  # what the file says of them need not be true
     n_rows = 0
     width = 0
-    values: dict[int, tuple[str, int]] = {}  # column -> value of a merged cell, and its last row
+    # column -> value and last row of the merged range that covers it now
+    merged_values: dict[int, tuple[str, int]] = {}
     for number, row in enumerate(worksheet.iter_rows(values_only=True), start=1):
         check_size(path, len(row), number)
         cells = [excel_text(cell) for cell in row]
         is_empty = not any(cell.strip() for cell in cells)
         for column, last in merged.get(number, {}).items():
-            values[column] = (cells[column] if column < len(cells) else "", last)
-        values = {column: (text, last) for column, (text, last) in values.items() if last >= number}
+            merged_values[column] = (cells[column] if column < len(cells) else "", last)
+        for column, (_, last) in [*merged_values.items()]:
+            if last < number:
+                del merged_values[column]
         if is_empty:
             continue
-        for column, (text, _) in values.items():
+        for column, (text, _) in merged_values.items():
             cells += [""] * (column + 1 - len(cells))
             cells[column] = text
         while not cells[-1].strip():
@@ -156,13 +194,19 @@ def _filled(path: Path, worksheet: Any, merged: dict[int, dict[int, int]]) -> It
         yield number, number, tuple(cells)
 
 
-def _merged(
+def _merged_ranges(
     path: Path, archive: zipfile.ZipFile, part: str, *, has_values: bool
 ) -> dict[int, dict[int, int]]:
-    """First row of merged cells -> their columns, from 0, and last rows.
+    """First row of merged cells -> their first column, from 0 -> their last row.
 
-    `BadInput` for a formula without a stored value, which openpyxl reads as an empty cell.
-    `has_values` is false if the values of all formulas are to be computed.
+    For example, {2: {0: 4}} for A2:A4. `BadInput` for a formula without a stored value, which
+    openpyxl reads as an empty cell.
+
+    Args:
+        path: of the file, for messages.
+        archive: the opened file.
+        part: of the archive that has the sheet.
+        has_values: whether the file has the values of its formulas.
     """
     from openpyxl.utils import range_boundaries
 
@@ -179,9 +223,9 @@ def _merged(
                 remedy = "open the file in Excel and save it, or write the value"
                 raise BadInput(f"{path}, cell {cell}: a formula without a stored value: {remedy}")
             if name == "mergeCell":
-                column, row, _, last = range_boundaries(element.get("ref", ""))
+                column, row, _, last_row = range_boundaries(element.get("ref", ""))
                 if column <= reading.MAX_COLUMNS:
-                    merged.setdefault(row, {})[column - 1] = last
+                    merged.setdefault(row, {})[column - 1] = last_row
             if name in ("row", "mergeCell"):
                 parent.clear()  # a sheet need not fit into memory
     return merged
@@ -193,29 +237,40 @@ def _local_name(element: Element) -> str:
 
 
 def _lacks_value(cell: Element, has_values: bool) -> bool:
-    """Whether a cell has a formula and no value; an empty value that is a text is one."""
+    """Whether a cell has a formula, and no value of it; an empty text is a value.
+
+    Args:
+        cell: an element "c", with a formula in "f" and a value in "v".
+        has_values: whether the file has the values of its formulas.
+    """
     parts = {_local_name(part): part for part in cell}
     if "f" not in parts:
         return False
-    is_empty = "v" not in parts or (not parts["v"].text and cell.get("t") != "str")
-    return is_empty or not has_values
+    if "v" not in parts or not has_values:
+        return True
+    is_text = cell.get("t") == "str"
+    return not parts["v"].text and not is_text
 
 
 def _check_parts(path: Path) -> None:
-    """Refuses a file that would take too much memory: openpyxl takes 80 times the size of a row."""
+    """Refuses a file that would take too much memory: openpyxl takes 80 times the size of a row.
+
+    There are limits for the whole file, for each part of its archive that has no cells, and for a
+    row.
+    """
     with reading.opened(path) as file, zipfile.ZipFile(file) as archive:
-        parts = {part.filename: part.file_size for part in archive.infolist()}
-        cells = [name for name in parts if name.startswith(("xl/worksheets/", "xl/sharedStrings"))]
-        other = max((size for name, size in parts.items() if name not in cells), default=0)
+        size_of = {part.filename: part.file_size for part in archive.infolist()}
+        with_cells = [x for x in size_of if x.startswith(("xl/worksheets/", "xl/sharedStrings"))]
+        largest_other = max((n for x, n in size_of.items() if x not in with_cells), default=0)
         for what, size, most in (
-            ("in all", sum(parts.values()), MAX_TABLE),
-            ("in a part without cells", other, reading.MAX_INDEX),
+            ("in all", sum(size_of.values()), MAX_TABLE),
+            ("in a part without cells", largest_other, reading.MAX_INDEX),
         ):
             if size > most:
                 problem = f"{size:,} bytes {what}; at most {most:,} are read"
                 raise BadInput(f"{path} has {problem}: save it as csv")
-        for name in cells:
-            n_in_row = 0
+        for name in with_cells:
+            n_in_row = 0  # bytes of chunks in which no row ends
             with archive.open(name) as content:
                 for chunk in iter(partial(content.read, MAX_CELL), b""):
                     has_end = re.search(rb"</(\w+:)?(row|si)>", chunk)
@@ -238,10 +293,12 @@ def excel_text(cell: Any) -> str:
     """
     from openpyxl.utils.escape import unescape
 
+    if cell is None:
+        return ""
     if isinstance(cell, str):
         return str(unescape(cell)) if "_x" in cell else cell  # _x000D_ is a carriage return
-    if cell is None or isinstance(cell, bool):
-        return "" if cell is None else str(cell).upper()
+    if isinstance(cell, bool):
+        return str(cell).upper()
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     return date_text(cell) if hasattr(cell, "isoformat") else str(cell)

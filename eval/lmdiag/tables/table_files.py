@@ -6,6 +6,7 @@ Errors name file, line and column.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -70,39 +71,44 @@ MEMORY = "rows"
 
 # what is numbered -> what stands between the name of a file and the number
 _MARKS = {"line": ":", "row": ", row "}
-# types of the values of a table, whatever it was read from, and names of other ones
-_PLAIN = {str, bool, int, float, type(None)}
-_KINDS: dict[type, str] = {list: "a list", dict: "an object", bytes: "binary data"}
+# types of the values of a table, whatever it was read from
+_PLAIN_TYPES = {str, bool, int, float, type(None)}
+# other types -> what messages call them
+_TYPES_IN_WORDS: dict[type, str] = {list: "a list", dict: "an object", bytes: "binary data"}
 # columns that are read where they are there, folded; see `Table.plain`
-_NEEDED = KNOWN_NAMES | {"rightcontext", "expected", "surprisal"}
+_READ_COLUMNS = KNOWN_NAMES | {"rightcontext", "expected", "surprisal"}
 # columns of a table of `lmdiag surprisal`
 _SURPRISALS = {"text", "position", "word", "start", "surprisal", "n_tokens"}
 # rows that are compared with the header
 _SAMPLE = 200
 # keys of a region in the column `regions`; see docs/specification.md, section 1
-_REGION = {"number", "name", "start", "end"}
+_REGION_KEYS = {"number", "name", "start", "end"}
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?").fullmatch
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?").fullmatch
 
 
 class Problems(list[str]):
-    """Errors that are raised together."""
+    """Messages of errors that are raised together."""
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Keeps a `BadInput` of the block."""
+        """Adds the message of a `BadInput` that the block raises, instead of raising it."""
         try:
             yield
         except BadInput as error:
             self.append(str(error))
 
     def refuse(self) -> None:
-        """Raises all errors as one; the name of the file is in the first alone."""
+        """Raises one `BadInput` with all messages, if there are any.
+
+        The name of the file stands in the first alone: "my.csv: no row; a column is missing".
+        """
         if not self:
             return
-        start = self[0].partition(": ")[0]
-        raise BadInput("; ".join([self[0], *(x.removeprefix(f"{start}: ") for x in self[1:])]))
+        file_name, _, _ = self[0].partition(": ")
+        others = [message.removeprefix(f"{file_name}: ") for message in self[1:]]
+        raise BadInput("; ".join([self[0], *others]))
 
 
 def row_index(
@@ -125,12 +131,16 @@ def row_index(
     from pandas import Index, MultiIndex
 
     numbers = range(1, len(places) + 1)
-    levels = [Index(level) for level in (places, below or numbers, names or numbers)]
-    return MultiIndex.from_arrays(levels, names=[unit, "below", "name"])
+    levels = (places, below or numbers, names or numbers)
+    return MultiIndex.from_arrays([*map(Index, levels)], names=[unit, "below", "name"])
 
 
 def shown_places(index: MultiIndex) -> str:
-    """Returns what messages call some rows, e.g. "lines 4, 5", each once."""
+    """Returns what messages call some rows, e.g. "lines 4, 5", each once.
+
+    Args:
+        index: of these rows, see `row_index`.
+    """
     unit = index.names[0]
     places = [*dict.fromkeys(index.get_level_values(unit))]
     names = first_few([*map(str, places)], 5)
@@ -142,7 +152,7 @@ def shown_places(index: MultiIndex) -> str:
 def _as_objects(
     columns: Mapping[str, Sequence[Any] | Series], index: MultiIndex
 ) -> dict[str, Series]:
-    """Columns as they are, without a guess at their types."""
+    """Columns as Series of objects, whose values pandas leaves as they are: 1 stays an int."""
     from pandas import Series
 
     return {name: Series([*column], index=index, dtype=object) for name, column in columns.items()}
@@ -182,6 +192,12 @@ class Table:
         """Returns a table of columns; rows are numbered where there is no index.
 
         `BadInput`: there are too many columns or rows, or a text is too long.
+
+        Args:
+            name: of the file or data set.
+            columns: name -> values, one per row.
+            index: of the rows, see `row_index`.
+            fields: further attributes of the table.
         """
         from pandas import DataFrame
 
@@ -198,7 +214,10 @@ class Table:
         cls, name: str, rows: Sequence[Mapping[str, Any]], index: MultiIndex | None = None,
         **fields: Any,
     ) -> Table:  # fmt: skip
-        """Returns a table of rows; an absent column is None."""
+        """Returns a table of rows, each a mapping of columns to values.
+
+        A column has None where a row lacks it. For the other arguments see `of`.
+        """
         names = dict.fromkeys(column for row in rows for column in row)
         check_size(name, len(names), len(rows))
         columns = {name: [row.get(name) for row in rows] for name in names}
@@ -210,23 +229,23 @@ class Table:
 
     @cached_property
     def columns(self) -> Mapping[str, list[Any]]:
-        """Column -> its values, one per row. Shared: not to be changed."""
+        """Column -> its values, one per row. The lists are shared: callers must not change them."""
         return {name: self.rows[name].tolist() for name in self.rows}
 
     def _refuse_long_texts(self, name: str) -> None:
         """Refuses a text of a column that is longer than any cell that is read."""
         values = self.rows[name].tolist()
-        is_text = {*map(type, values)} == {str}
-        texts = values if is_text else [x for x in values if isinstance(x, str)]
-        if max(map(len, texts), default=0) > MAX_CELL:
-            longest = max(texts, key=len)
+        are_texts = {*map(type, values)} == {str}
+        texts = values if are_texts else [value for value in values if isinstance(value, str)]
+        longest = max(texts, key=len, default="")
+        if len(longest) > MAX_CELL:
             problem = f"{len(longest):,} characters; at most {MAX_CELL:,} are read"
             raise self.error(values.index(longest), f"{name} has {problem}")
 
     def _refuse_nul(self) -> None:
         """Refuses NUL in a cell: no text has it, and other programs end the text there."""
         for name, values in self.columns.items():
-            if "\0" in "".join(filter(_is_text, values)):
+            if "\0" in "".join(filter(_is_text, values)):  # one search is quicker than many
                 row = next(i for i, x in enumerate(values) if _is_text(x) and "\0" in x)
                 raise self.error(row, f"the column {visible(name)} has a NUL character: remove it")
 
@@ -237,44 +256,44 @@ class Table:
         other columns of nothing but lists, objects and the like are left out. `BadInput` names row
         and column of such a value in a text, or beside plain values.
         """
-        values_of = {name: self._plain(name) for name in self.rows}
-        wrong_kinds_of = {
-            name: self._wrong_kinds(name, values) for name, values in values_of.items()
-        }
+        values_of = {name: self._plain_values(name) for name in self.rows}
         self._refuse_nul()
-        unread = []
-        for name, kinds in wrong_kinds_of.items():
-            n_filled = sum(value is not None for value in values_of[name])
-            if kinds and (len(kinds) < n_filled or folded(name) in _NEEDED):
-                row, kind = next(iter(kinds.items()))  # the first wrong value
+        unread: dict[str, str] = {}  # column that is left out -> what its values are
+        for name, values in values_of.items():
+            wrong_types = self._wrong_types(name, values)
+            if not wrong_types:
+                continue
+            row, what = next(iter(wrong_types.items()))  # the first wrong value
+            n_filled = sum(value is not None for value in values)
+            if len(wrong_types) < n_filled or folded(name) in _READ_COLUMNS:
                 remedy = "write one text, number or truth value in a cell, or leave the column out"
-                value = shortened(repr(values_of[name][row]), 40)
-                raise self.error(row, f"the column {name} has {kind}, {value}: {remedy}")
-            if kinds:
-                unread.append(name)
-        examples = (f"{name} has {next(iter(wrong_kinds_of[name].values()))}" for name in unread)
-        notes = (
-            [shortened(f"columns: not read, since {', '.join(examples)}", 300)] if unread else []
-        )
-        plain = {name: values for name, values in values_of.items() if name not in unread}
-        return self.having(plain, *notes, without=unread)
+                value = shortened(repr(values[row]), 40)
+                raise self.error(row, f"the column {name} has {what}, {value}: {remedy}")
+            unread[name] = what
+        notes = []
+        if unread:
+            reasons = ", ".join(f"{name} has {what}" for name, what in unread.items())
+            notes.append(shortened(f"columns: not read, since {reasons}", 300))
+        columns = {name: values for name, values in values_of.items() if name not in unread}
+        return self.having(columns, *notes, without=unread)
 
-    def _plain(self, name: str) -> Sequence[Any]:
-        """The plain values of a column; the column itself if they are."""
+    def _plain_values(self, name: str) -> Sequence[Any]:
+        """The values of a column as plain Python values, see `_plain_value`."""
         values = self.columns[name]
         types = set(map(type, values))
-        if types <= _PLAIN and (float not in types or all(value == value for value in values)):
+        has_nan = float in types and any(value != value for value in values)
+        if types <= _PLAIN_TYPES and not has_nan:
             return values
         return [_plain_value(value) for value in values]
 
-    def _wrong_kinds(self, name: str, values: Sequence[Any]) -> dict[int, str]:
-        """Row -> what its value is, where it is none of a table."""
-        if {*map(type, values)} <= _PLAIN:
+    def _wrong_types(self, name: str, values: Sequence[Any]) -> dict[int, str]:
+        """Row -> what its value is ("a list"), where no column of this name has such values."""
+        if {*map(type, values)} <= _PLAIN_TYPES:
             return {}
         return {
-            row: _KINDS.get(type(value), f"a value of type {type(value).__name__}")
+            row: _TYPES_IN_WORDS.get(type(value), f"a value of type {type(value).__name__}")
             for row, value in enumerate(values)
-            if type(value) not in _PLAIN and not _is_list_of(name, value)
+            if type(value) not in _PLAIN_TYPES and not _is_known_list(name, value)
         }
 
     def labels(self, level: str) -> list[int | str]:
@@ -306,12 +325,19 @@ class Table:
         return BadInput(f"{self.where(row)}: {message}")
 
     def refuse(self, wrong: Mapping[int, str]) -> None:
-        """Raises the problem of the first of some rows, and names the other ones; {} for none."""
-        for row, problem in wrong.items():
-            others = [*wrong][1:]
-            n = f"{len(others):,} more row{'s' if len(others) > 1 else ''}"
-            more = f" ({n}: {self.places(others)})" if others else ""
-            raise self.error(row, f"{problem}{more}")
+        """Raises the problem of the first wrong row, and names the places of the other ones.
+
+        Args:
+            wrong: row -> what is wrong with it; nothing is raised for {}.
+        """
+        if not wrong:
+            return
+        first, *others = wrong
+        problem = wrong[first]
+        if others:
+            rows = "rows" if len(others) > 1 else "row"
+            problem += f" ({len(others):,} more {rows}: {self.places(others)})"
+        raise self.error(first, problem)
 
     def having(
         self,
@@ -319,7 +345,13 @@ class Table:
         *notes: str,
         without: Collection[str] = (),
     ) -> Table:
-        """Returns the rows with made columns in place of some, and lines on how they were read."""
+        """Returns the table with new columns, without some of its own, and with further notes.
+
+        Args:
+            new_columns: name -> values, one per row; they replace columns of the same name.
+            notes: lines on how the rows were read.
+            without: columns that are left out.
+        """
         from pandas import DataFrame
 
         other_rows = self.rows.drop(columns=[*without])
@@ -338,15 +370,17 @@ class Table:
     def column_of(self, name: str, option: str) -> str:
         """Returns the column that a user calls by a name, or by a spelling that fits only one.
 
+        The name may also be that of a column in the source, which the user gave a known name.
         `BadInput` if there is none; the option is named.
+
+        Args:
+            name: as the user writes it.
+            option: that names the column, for messages.
         """
-        known_name_of = {source: known for known, source in self.chosen.items()}
         column = column_like(name, self.columns)
-        column = (
-            known_name_of.get(column_like(name, known_name_of), column)
-            if column == name
-            else column
-        )
+        if column == name:
+            known_name_of = {source: known for known, source in self.chosen.items()}
+            column = known_name_of.get(column_like(name, known_name_of), name)
         if column not in self.columns:
             names = self.source_names()
             existing = ", ".join(filter(None, names))
@@ -355,7 +389,12 @@ class Table:
         return column
 
     def lacks(self, column: str, rule: str) -> BadInput:
-        """Returns the error that a column is missing: what may be meant, and what is there."""
+        """Returns the error that a column is missing: what may be meant, and what is there.
+
+        Args:
+            column: known name that is missing.
+            rule: why it is needed, for the message.
+        """
         names = self.source_names()
         problem = f"the column {column} is missing{suggest(column, names)}"
         return BadInput(f"{self.name}: {problem}; found: {', '.join(names):.800}; {rule}")
@@ -406,88 +445,126 @@ def has_json_rows(path: str | Path) -> bool:
 
 
 def _of_cells(name: str, file_rows: Rows, unit: str, *, raw: bool) -> Table:
-    """The table of the rows of a text or Excel file; see `read_table`."""
+    """The table of the rows of a text or Excel file; see `read_table`.
+
+    Args:
+        name: of the file.
+        file_rows: the header and the rows below it.
+        unit: what places of rows number: "line" or "row".
+        raw: leave missing values as they are written.
+    """
     _check_header(file_rows.rows, f"{name}{_MARKS[unit]}")
     (first, first_number, header), *rows = file_rows.rows
-    notes = file_rows.notes
-    if repeated_lines := [str(line) for line, _, cells in rows if cells == header]:
+    notes = [*file_rows.notes]
+    repeated_lines = [str(line) for line, _, cells in rows if cells == header]
+    if repeated_lines:
         lines = f"{unit}{'s' if len(repeated_lines) > 1 else ''} {first_few(repeated_lines, 5)}"
-        notes = (*notes, f"header: it is there again in {lines}, passed over")
+        notes.append(f"header: it is there again in {lines}, passed over")
         rows = [row for row in rows if row[2] != header]
     is_by_lmdiag = _is_by_lmdiag(header, [cells for _, _, cells in rows])
     columns: dict[str, Sequence[Any]] = {}
     for position, column in enumerate(header):
         texts = [cells[position] for _, _, cells in rows]
         if position and not column.strip():
-            if filled := [text for text in texts if text.strip()]:
+            filled = [text for text in texts if text.strip()]
+            if filled:
                 number = excel_letters(position + 1) if unit == "row" else position + 1
                 what = f"column {number}, with {shortened(min(filled), 40)!r}, has no name"
                 if 2 * len(filled) > len(texts):  # the names may stand one column too far left
                     place = f"{name}{_MARKS[unit]}{first}"
                     raise BadInput(f"{place}: {what}: name it in the header")
-                notes = (*notes, f"columns: {what} and is not read")
+                notes.append(f"columns: {what} and is not read")
         elif column in columns:
             raise BadInput(f"{name}: the column {column} is there twice: rename one")
         elif is_by_lmdiag:
-            cell_of = {text: from_csv_cell(text) or None for text in {*texts}}
-            columns[from_csv_cell(column)] = [*map(cell_of.__getitem__, texts)]
+            value_of = {text: from_csv_cell(text) or None for text in {*texts}}
+            columns[from_csv_cell(column)] = [value_of[text] for text in texts]
         else:
-            columns[column] = _values_of(texts, file_rows.separator, raw=raw)
+            columns[column] = _values_of_texts(texts, file_rows.separator, raw=raw)
     places = [line for line, _, _ in rows]
     index = row_index(places, unit, below=[number - first_number for _, number, _ in rows])
-    table = Table.of(name, columns, index, notes=notes, is_text=not is_by_lmdiag)
+    table = Table.of(name, columns, index, notes=tuple(notes), is_text=not is_by_lmdiag)
     if not is_by_lmdiag:
         table._refuse_nul()
     return table
 
 
 def _check_header(rows: Sequence[TextRow], place: str) -> None:
-    """Refuses an empty file, and a row or a line of a csv file in the place of the header."""
+    """Refuses an empty file, a row in the place of the header, and all columns in one.
+
+    Args:
+        rows: of the file, the header first.
+        place: what a message calls a line without its number, as "my.csv:".
+    """
     if not rows:
         raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
     first, _, header = rows[0]
     sample = [cells for _, _, cells in rows[1:_SAMPLE]]
-    names_as_values = _values_of_their_columns(header, sample)
-    is_row = any(map(_NUMBER, names_as_values)) and not all(
-        map(_NUMBER, names_as_values)
-    )  # also the repeated header
-    if not is_row and not has_known_name(header):  # one name may be a label in it, as filler
-        is_row = len(_values_of_their_columns(header, [x for x in sample if x != header])) > 1
-    filled = [*filter(None, header)]
-    has_repeated_number = any(map(_NUMBER, filled)) and len({*filled}) < len(filled)
-    if is_row or has_repeated_number:
+    if _is_row(header, sample):
         cells = first_few([*map(repr, header)], 5)
         problem = f"the first line seems to be a row, with {cells}, and must name the columns"
         raise BadInput(f"{place}{first}: {problem}: write a line of names above it")
     for separator in ",;\t" if len(header) == 1 else ():
         names = header[0].split(separator)
-        if (
-            len(names) > 1
-            and all(separator in cells[0] for cells in sample)
-            and can_be_names(names)
-        ):
+        have_separator = all(separator in cells[0] for cells in sample)
+        if len(names) > 1 and have_separator and can_be_names(names):
             remedy = "divide it (in Excel: Text to Columns), or remove the quotes around lines"
             raise BadInput(f"{place}{first}: all columns are in one, {header[0]!r:.60}: {remedy}")
 
 
-def _values_of_their_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The names that stand in their columns, too, among other values."""
+def _is_row(header: Sequence[str], sample: Sequence[Sequence[str]]) -> bool:
+    """Whether a header seems to be a row: its cells are also values of their columns.
+
+    Some of them are numbers, or two are words and no name is known. So is a header that has a
+    number, and a cell twice.
+
+    Args:
+        header: cells of the first row.
+        sample: cells of the first rows below it.
+    """
+    filled = [cell for cell in header if cell]
+    if any(map(_NUMBER, filled)) and len({*filled}) < len(filled):
+        return True
+    names_as_values = _names_as_values(header, sample)
+    n_numbers = sum(bool(_NUMBER(name)) for name in names_as_values)
+    if 0 < n_numbers < len(names_as_values):
+        return True
+    if has_known_name(header):
+        return False
+    without_header = [cells for cells in sample if cells != header]  # it may be repeated
+    return len(_names_as_values(header, without_header)) > 1  # one may be a label, as filler
+
+
+def _names_as_values(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The cells of a header that are also values of their columns, among other values."""
     columns = zip(header, *rows, strict=False)
-    return [x for x, *values in columns if x and x in values and {x} != {*values}]
+    return [name for name, *values in columns if name and name in values and {*values} != {name}]
 
 
-def _values_of(texts: list[str], separator: str, *, raw: bool) -> Sequence[Any]:
-    """The values of a column of texts: None for what is missing, decimal points for commas."""
+def _values_of_texts(texts: list[str], separator: str, *, raw: bool) -> Sequence[Any]:
+    """The values of a column of texts: None for what is missing, decimal points for commas.
+
+    Args:
+        texts: cells of the column.
+        separator: of fields; where it is a semicolon, numbers may have decimal commas.
+        raw: leave missing values as they are written.
+    """
+    missing = MISSING[1:]  # without "": an empty cell stays an empty text
     distinct = {*texts}
     if separator == ";" and all(_DECIMAL_COMMA(text) for text in distinct - {*MISSING}):
         texts = [text.replace(",", ".") for text in texts]
-    if raw or distinct.isdisjoint(MISSING[1:]):  # an empty cell stays an empty text
+    if raw or distinct.isdisjoint(missing):
         return texts
-    return [None if text in MISSING[1:] else text for text in texts]
+    return [None if text in missing else text for text in texts]
 
 
 def _is_by_lmdiag(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether lmdiag wrote a table: surprisals of words, or answers of a model with their state."""
+    """Whether lmdiag wrote a table: surprisals of words, or answers of a model with their state.
+
+    Args:
+        header: names of the columns.
+        rows: cells of the rows below it.
+    """
     if {*header} >= _SURPRISALS:
         return True
     if not {"model", "surprisal", "state"} <= {*header}:
@@ -504,7 +581,7 @@ def as_frame(table: Table, *, raw: bool = False) -> DataFrame:
     """
     from pandas import DataFrame
 
-    columns = {name: _cells(values) for name, values in table.columns.items()}
+    columns = {name: _with_joined_lists(values) for name, values in table.columns.items()}
     frame = DataFrame(columns, index=[*table.rows.index.get_level_values(0)])
     if not table.is_text:
         return frame.drop(columns="__index_level_0__", errors="ignore")  # of pandas
@@ -530,23 +607,24 @@ def as_numbers(column: Series, name: str, where: Callable[[int], str]) -> NDArra
     try:
         numbers: NDArray[np.float64] = to_numeric(present, errors="coerce").to_numpy(float)
     except OverflowError:  # a whole number of more than 308 digits
-        numbers = to_numeric(present.map(_finite), errors="coerce").to_numpy(float)
-    wrong = np.flatnonzero(np.isnan(numbers) & ~missing)
-    if wrong.size:
-        value = shortened(repr(column.iloc[wrong[0]]))
+        present = present.map(_without_huge_number)
+        numbers = to_numeric(present, errors="coerce").to_numpy(float)
+    wrong_rows = np.flatnonzero(np.isnan(numbers) & ~missing)
+    if wrong_rows.size:
+        row = int(wrong_rows[0])
+        value = shortened(repr(column.iloc[row]))
         remedy = "write 0.5 for 0,5 or 50%, and nothing where a value is missing"
-        problem = f"the column {name}: {value} is not a number; {remedy}"
-        raise BadInput(f"{where(int(wrong[0]))}: {problem}")
+        raise BadInput(f"{where(row)}: the column {name}: {value} is not a number; {remedy}")
     return numbers
 
 
-def _finite(value: Any) -> Any:
-    """Returns a value; None for a whole number beyond the range of floats."""
+def _without_huge_number(value: Any) -> Any:
+    """The value itself; None for a whole number beyond the range of floats."""
     return None if isinstance(value, int) and abs(value) > sys.float_info.max else value
 
 
 def as_texts(column: Series) -> Series:
-    """Returns a column as texts as they are written: whole numbers without .0; NaN is missing."""
+    """Returns a column as texts: whole numbers without .0, "true", and None for what is missing."""
     from pandas import Series
 
     codes, texts = coded_texts(column)
@@ -559,21 +637,25 @@ def name_texts(column: Series) -> Series:
     `BadInput` for a number that is not whole: read as one, 1.10 is 1.1.
     """
     for value in column:
-        if isinstance(value, float) and value == value and not value.is_integer():
+        is_number = isinstance(value, float) and not math.isnan(value)
+        if is_number and not value.is_integer():
             raise BadInput(f"the column {column.name}: {not_a_name(value)}")
     texts = as_texts(column)
     return texts.mask(texts == "")
 
 
 def not_a_name(value: Any) -> str:
-    """Returns why a number that is not whole names nothing."""
+    """Returns why a number that is not whole, as 1.1, is no name of an item or a text."""
     return f"{value!r} is a number, as which 1.1 and 1.10 are one: write names as texts (dtype=str)"
 
 
 def coded_texts(column: Series) -> tuple[NDArray[np.intp], list[str]]:
-    """Returns the number of the text of each value, -1 where it is missing, and these texts.
+    """Returns the distinct values of a column as texts, and their numbers in the rows.
 
-    Texts are as in `as_texts`, in the order of the rows; several may be the same.
+    Texts are as in `as_texts`, in the order of the rows; several may be the same, as of 1 and "1".
+
+    Returns:
+        The number (code) of the text of each row, (n rows,), -1 where it is missing; the texts.
     """
     from pandas import factorize
 
@@ -582,16 +664,19 @@ def coded_texts(column: Series) -> tuple[NDArray[np.intp], list[str]]:
     if {*map(type, distinct)} > {bool}:  # 1 and True are one value there
         values = column.map(written_text, na_action="ignore").to_numpy(dtype=object)
         codes, distinct = factorize(values)
-    is_text = {*map(type, distinct)} <= {str}
-    return codes, [*distinct] if is_text else [written_text(value) for value in distinct]
+    are_texts = {*map(type, distinct)} <= {str}
+    if are_texts:
+        return codes, [*distinct]
+    return codes, [written_text(value) for value in distinct]
 
 
 def written_text(value: Any) -> str:
     """Returns a value as text: a whole number without .0, a truth value in lower case."""
     if isinstance(value, bool):
         return str(value).lower()
-    is_whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if is_whole else str(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
 
 
 def read_memory(data: Any) -> Table:
@@ -604,24 +689,28 @@ def read_memory(data: Any) -> Table:
         splits = ", ".join(map(str, data))
         raise BadInput(f"{MEMORY}: a DatasetDict has splits ({splits}): give one, as data[SPLIT]")
     if hasattr(data, "iloc"):  # pandas: missing values become None
-        data = _with_index(data)
-        names = [*map(str, data.columns)]
-        if repeated := [name for name in names if names.count(name) > 1]:
-            raise BadInput(f"{MEMORY}: the column {repeated[0]} is there twice: rename one")
-        data = data.astype(object).where(data.notna(), None).to_dict("list")
-    elif convert := getattr(data, "to_pydict", None) or getattr(data, "to_dict", None):
-        data = convert()  # pyarrow, datasets
+        frame = _with_index_columns(data)
+        names = [*map(str, frame.columns)]
+        for name in names:
+            if names.count(name) > 1:
+                raise BadInput(f"{MEMORY}: the column {name} is there twice: rename one")
+        data = frame.astype(object).where(frame.notna(), None).to_dict("list")
+    elif hasattr(data, "to_pydict"):  # pyarrow
+        data = data.to_pydict()
+    elif hasattr(data, "to_dict"):  # datasets
+        data = data.to_dict()
     if not isinstance(data, Mapping):
         rows = list(data) if isinstance(data, Iterable) else [data]
         if not all(isinstance(row, Mapping) for row in rows):
             kinds = "the name of a data set, a file, a DataFrame, a list of dicts"
             problem = f"cannot read stimuli from {type(data).__name__}"
             raise BadInput(f"{problem}: give {kinds}, or a dict of columns")
-        named = [{str(name): value for name, value in row.items()} for row in rows]
-        return Table.of_rows(MEMORY, named).plain()
-    if texts := [name for name, values in data.items() if isinstance(values, str)]:
-        rule = "give a list of values per column, or a list with one dict per row"
-        raise BadInput(f"{MEMORY}: the column {texts[0]} is one text: {rule}")
+        rows = [{str(name): value for name, value in row.items()} for row in rows]
+        return Table.of_rows(MEMORY, rows).plain()
+    for name, values in data.items():
+        if isinstance(values, str):
+            rule = "give a list of values per column, or a list with one dict per row"
+            raise BadInput(f"{MEMORY}: the column {name} is one text: {rule}")
     columns = {str(name): [*values] for name, values in data.items()}
     if len({len(values) for values in columns.values()}) > 1:
         lengths = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
@@ -629,8 +718,8 @@ def read_memory(data: Any) -> Table:
     return Table.of(MEMORY, columns).plain()
 
 
-def _with_index(data: Any) -> DataFrame:
-    """A DataFrame whose columns are also the levels of its index that have a name."""
+def _with_index_columns(data: Any) -> DataFrame:
+    """A DataFrame or Series as a DataFrame, in which named levels of the index are columns, too."""
     data = data.to_frame() if hasattr(data, "to_frame") else data
     if data.columns.nlevels > 1:
         n = data.columns.nlevels
@@ -641,16 +730,21 @@ def _with_index(data: Any) -> DataFrame:
 
 
 def _plain_value(value: Any) -> Any:
-    """The plain value of a number, an array of numpy, a date or a time; None for NaN, NA, NaT."""
-    value = value.tolist() if hasattr(value, "tolist") else value
+    """A value as plain Python has it: numbers and lists of numpy, dates and times as texts.
+
+    None for NaN, NA and NaT; other values, as objects, are returned as they are.
+    """
+    value = value.tolist() if hasattr(value, "tolist") else value  # of numpy
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
-    if isinstance(value, date | time | timedelta):
-        return str(value) if isinstance(value, timedelta) else date_text(value)
-    if isinstance(value, Number) and not isinstance(value, complex | int):
+    if isinstance(value, timedelta):
+        return str(value)
+    if isinstance(value, date | time):
+        return date_text(value)
+    if isinstance(value, Number) and not isinstance(value, complex | int):  # also a Decimal
         number = float(value)  # type: ignore[arg-type]
-        return number if number == number else None
-    return str(value) if isinstance(value, str) else value
+        return None if math.isnan(number) else number
+    return str(value) if isinstance(value, str) else value  # no subclass of str
 
 
 def _is_text(value: object) -> TypeGuard[str]:
@@ -658,21 +752,21 @@ def _is_text(value: object) -> TypeGuard[str]:
     return isinstance(value, str)
 
 
-def _is_list_of(name: str, value: Any) -> bool:
-    """Whether a column of our own formats has this list: words, formulas, or regions."""
+def _is_known_list(name: str, value: Any) -> bool:
+    """Whether a value is a list, and the column is one of lists: of words, formulas or regions."""
     if not isinstance(value, list | tuple):
         return False
     if name == "regions":
-        return all(isinstance(region, Mapping) and region.keys() == _REGION for region in value)
+        return all(isinstance(x, Mapping) and x.keys() == _REGION_KEYS for x in value)
     return name == "formulas" or name in diagnostics.word_columns()
 
 
-def _cells(values: Sequence[Any]) -> Sequence[Any]:
-    """The values of a column with lists joined by bars, as in csv files."""
+def _with_joined_lists(values: Sequence[Any]) -> Sequence[Any]:
+    """The values of a column with lists joined by bars ("a|b"), as in csv files."""
     if not any(isinstance(value, list | tuple) for value in values):
         return values
     lists = [value if isinstance(value, list | tuple) else [value or ""] for value in values]
-    return ["|".join(map(str, value)) for value in lists]
+    return ["|".join(map(str, parts)) for parts in lists]
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -697,7 +791,7 @@ def table_content(table: DataFrame, suffix: str) -> bytes:
 
 
 def csv_text(table: DataFrame, separator: str = ",") -> str:
-    """Returns a table as csv.
+    """Returns a table as csv, without its index.
 
     Numbers have all their digits; what is missing is empty. Texts that a spreadsheet would take for
     a formula get an apostrophe in front, unless they are numbers.
@@ -707,10 +801,15 @@ def csv_text(table: DataFrame, separator: str = ",") -> str:
 
 
 def _csv_column(column: Series) -> Series:
-    """Truth values as R and Excel write them; no text is a formula."""
+    """The cells of a column of a csv file: truth values as TRUE and FALSE, texts by `csv_cell`."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    def cell(value: Any) -> Any:
+        """A value as R and Excel write it; a text that no spreadsheet takes for a formula."""
+        if isinstance(value, bool):
+            return str(value).upper()
+        return csv_cell(visible(value)) if isinstance(value, str) else value
 
     if is_numeric_dtype(column) and not is_bool_dtype(column):
         return column
-    texts = column.map(lambda x: str(x).upper() if isinstance(x, bool) else x, na_action="ignore")
-    return texts.map(lambda text: csv_cell(visible(text)) if isinstance(text, str) else text)
+    return column.map(cell, na_action="ignore")

@@ -17,10 +17,10 @@ TextRow = tuple[int, int, tuple[str, ...]]
 
 _SAMPLE = 50  # rows whose widths are compared
 _MOST_ABOVE = 20  # rows above a header
-_MOST_BELOW = 3  # rows of further headers
+_MOST_FURTHER = 3  # rows of further headers
 _FEWEST_BELOW = 4  # rows below further headers, which tell columns of numbers
 _MOST_NOTES = 20  # rows of notes at the end
-_LONGEST_NAME = 200
+_LONGEST_NAME = 200  # characters of the name of a column
 
 KNOWN_NAMES = frozenset(("text", "sentence", "word", "context", "item", "condition", "target"))
 """Names that columns of most tables have, folded."""
@@ -30,9 +30,9 @@ class Rows(NamedTuple):
     """The rows of a file that have some text, the header first.
 
     Attributes:
-        rows: their places and cells; the place of the header is that of its last row.
+        rows: as `TextRow`; the header has the place of its last row.
         separator: the character between fields; "" if the file is not a text file.
-        notes: what was passed over.
+        notes: what was passed over, a line for each kind.
     """
 
     rows: list[TextRow]
@@ -43,17 +43,18 @@ class Rows(NamedTuple):
 def can_be_names(cells: Sequence[str]) -> bool:
     """Returns whether cells can be names of columns; the first may be empty, for row names."""
     names = [cell.strip() for cell in cells]
-    return (
-        len({*names}) == len(names)
-        and all(names[1:])
-        and not any(cell[:1].isspace() or cell.startswith(("{", '"{')) for cell in cells)
-        and not any(len(name) > _LONGEST_NAME or is_number(name) for name in names)
-    )
+    if len({*names}) < len(names) or not all(names[1:]):
+        return False
+    if any(len(name) > _LONGEST_NAME or is_number(name) for name in names):
+        return False
+    # a text that was divided at its commas, and JSON
+    return not any(cell[:1].isspace() or cell.startswith(("{", '"{')) for cell in cells)
 
 
 def has_known_name(cells: Sequence[str]) -> bool:
-    """Returns whether one of several cells is a name that columns often have."""
-    return sum(map(bool, cells)) > 1 and bool({*map(folded, cells)} & KNOWN_NAMES)
+    """Returns whether two cells or more are filled, and one is a name that columns often have."""
+    n_filled = sum(bool(cell) for cell in cells)
+    return n_filled > 1 and any(folded(cell) in KNOWN_NAMES for cell in cells)
 
 
 def is_number(text: str) -> bool:
@@ -66,38 +67,40 @@ def is_number(text: str) -> bool:
 
 
 def below_titles(rows: Sequence[TextRow], unit: str, notes: Sequence[str] = ()) -> Rows:
-    """Returns the header of a file and its data, without what stands above and below.
+    """Returns the header of a file and its data, without titles, second headers and notes.
 
     Args:
         rows: those that have some text.
         unit: what their places number: "line" or "row".
         notes: what was passed over before.
     """
-    start = _header_row(rows)
-    n_further = _n_further_headers(rows[start + 1 : start + 1 + _SAMPLE])
-    first_row = start + 1 + n_further
-    end = len(rows) - _n_notes(rows[start:])
+    header_at = _header_position(rows)
+    n_further = _count_further_headers(rows[header_at + 1 : header_at + 1 + _SAMPLE])
+    first_row = header_at + 1 + n_further
+    end = len(rows) - _count_notes(rows[header_at:])
     skipped_rows = {
-        "title": rows[:start],
-        "header": rows[start + 1 : first_row],
+        "title": rows[:header_at],
+        "header": rows[header_at + 1 : first_row],
         "below": rows[end:],
     }
     lines = [
-        f"{what}: {_passed_over(rows_skipped, unit)}"
+        f"{what}: {_note_on_skipped(rows_skipped, unit)}"
         for what, rows_skipped in skipped_rows.items()
         if rows_skipped
     ]
-    header = [(*rows[first_row - 1][:2], rows[start][2])] if rows else []
-    return Rows([*header, *rows[first_row:end]], notes=(*notes, *lines))
+    if not rows:
+        return Rows([], notes=(*notes, *lines))
+    last_line, last_number, _ = rows[first_row - 1]  # of all headers
+    header = (last_line, last_number, rows[header_at][2])
+    return Rows([header, *rows[first_row:end]], notes=(*notes, *lines))
 
 
-def _passed_over(rows: Sequence[TextRow], unit: str) -> str:
-    """What is said of rows that are passed over."""
-    numbers = first_few([str(row[0]) for row in rows], 5)
+def _note_on_skipped(rows: Sequence[TextRow], unit: str) -> str:
+    """What a note says of rows that are not read, as "lines 1, 2 are passed over, 'My title'"."""
+    numbers = first_few([str(number) for number, _, _ in rows], 5)
     text = ", ".join(cell.strip() for _, _, cells in rows for cell in cells if cell.strip())
-    are_several = len(rows) > 1
-    places = f"{unit}{'s' if are_several else ''} {numbers}"
-    return f"{places} {'are' if are_several else 'is'} passed over, {shortened(text, 60)!r}"
+    are_passed = f"{unit}s {numbers} are" if len(rows) > 1 else f"{unit} {numbers} is"
+    return f"{are_passed} passed over, {shortened(text, 60)!r}"
 
 
 def _width(cells: Sequence[str]) -> int:
@@ -106,12 +109,12 @@ def _width(cells: Sequence[str]) -> int:
 
 
 def _typical_width(rows: Sequence[TextRow]) -> int:
-    """Returns the width that most rows have; of equally frequent ones the largest."""
+    """The width that most rows have; of equally frequent ones the largest."""
     counts = Counter(_width(cells) for _, _, cells in rows[:_SAMPLE])
     return max(counts, key=lambda width: (counts[width], width), default=0)
 
 
-def _header_row(rows: Sequence[TextRow]) -> int:
+def _header_position(rows: Sequence[TextRow]) -> int:
     """Position of the first row that names all columns.
 
     It is 0 if there is none, or a row above names columns as well: all but one of them, or those
@@ -125,59 +128,75 @@ def _header_row(rows: Sequence[TextRow]) -> int:
         if len(names) >= typical > 1 and can_be_names(names):
             return 0 if has_names_above and not is_known else position
         n_names = sum(bool(cell.strip()) for cell in names)
-        is_header = n_names > typical - 2 or (is_known and n_names == len(names))
-        is_name = folded("".join(names)) in KNOWN_NAMES
-        has_names_above = has_names_above or (n_names > 1 and is_header) or is_name
+        names_most = n_names >= typical - 1
+        names_first = is_known and n_names == len(names)
+        is_one_known_name = folded("".join(names)) in KNOWN_NAMES
+        if (n_names > 1 and (names_most or names_first)) or is_one_known_name:
+            has_names_above = True
     return 0
 
 
-def _n_further_headers(rows: Sequence[TextRow]) -> int:
+def _count_further_headers(rows: Sequence[TextRow]) -> int:
     """Number of rows below the header that describe the columns, as Qualtrics writes them.
 
-    They have JSON alone, or they stand out from what is below: in the columns that have numbers and
-    no words there, each of these rows has no number, and words in at least two.
+    They have JSON alone, or words where the rows below have numbers: in the columns that have
+    numbers and no words below, each of these rows has two words or more, and no number.
 
     Args:
         rows: the first ones below the header.
     """
-    head = [cells for _, _, cells in rows[:_MOST_BELOW]]
-    n_json = max((n for n, cells in enumerate(head, start=1) if _is_json(cells)), default=0)
-    if n_json:
-        return n_json
+    first_rows = [cells for _, _, cells in rows[:_MOST_FURTHER]]
+    with_json = [n for n, cells in enumerate(first_rows, start=1) if _is_json(cells)]
+    if with_json:
+        return with_json[-1]
     columns = [*zip(*(cells for _, _, cells in rows), strict=False)]
-    for n in range(min(_MOST_BELOW, len(rows) - _FEWEST_BELOW), 0, -1):
-        below = [column[n:] for column in columns]
-        numbers = [any(map(is_number, x)) and not any(map(_is_word, x)) for x in below]
-        above = [[*compress(cells, numbers)] for cells in head[:n]]
-        if all(sum(map(_is_word, cells)) > 1 and not any(map(is_number, cells)) for cells in above):
+    for n in range(min(_MOST_FURTHER, len(rows) - _FEWEST_BELOW), 0, -1):
+        # is the table one with n further headers?
+        have_numbers = []  # for each column, whether it has numbers and no words below them
+        for column in columns:
+            values = column[n:]
+            has_numbers = any(map(is_number, values)) and not any(map(_is_word, values))
+            have_numbers.append(has_numbers)
+        cells_above_numbers = [[*compress(cells, have_numbers)] for cells in first_rows[:n]]
+        if all(map(_are_descriptions, cells_above_numbers)):
             return n
     return 0
 
 
+def _are_descriptions(cells: Sequence[str]) -> bool:
+    """Whether cells have two words or more, and no number."""
+    return sum(map(_is_word, cells)) > 1 and not any(map(is_number, cells))
+
+
 def _is_json(cells: Sequence[str]) -> bool:
     """Whether all filled cells begin as JSON objects do, as in exports of Qualtrics."""
-    filled = [*filter(None, cells)]
+    filled = [cell for cell in cells if cell]
     return len(filled) > 1 and all(cell.startswith("{") for cell in filled)
 
 
 def _is_word(cell: str) -> bool:
-    """Whether a cell is a word, and not what stands for a missing value."""
+    """Whether a cell is a word, and not what stands for a missing value, as NA."""
     return len(cell) > 2 and cell[:1].isalpha() and not is_number(cell)
 
 
-def _n_notes(rows: Sequence[TextRow]) -> int:
+def _count_notes(rows: Sequence[TextRow]) -> int:
     """Number of rows at the end that have a text in their first cell alone, below fuller ones.
 
     Those that lack separators stand below an empty line: they might go on with a broken line. In a
     first column of texts, they may be texts.
+
+    Args:
+        rows: from the header to the end of the file.
     """
     n = 0
     while n + 1 < len(rows) and _width(rows[-1 - n][2]) == 1:
         n += 1
-    above = [cells for _, _, cells in rows[1:_SAMPLE]]
-    are_texts = 2 * sum(" " in cells[0].strip() for cells in above) > len(above)
-    if not 0 < n <= _MOST_NOTES or are_texts or _typical_width(rows) < 3:
+    below_header = [cells for _, _, cells in rows[1:_SAMPLE]]
+    n_texts = sum(" " in cells[0].strip() for cells in below_header)
+    may_be_texts = 2 * n_texts > len(below_header)
+    if not 0 < n <= _MOST_NOTES or may_be_texts or _typical_width(rows) < 3:
         return 0
-    is_short = any(len(cells) < len(rows[0][2]) for _, _, cells in rows[-n:])
+    header = rows[0][2]
+    lack_separators = any(len(cells) < len(header) for _, _, cells in rows[-n:])
     is_below_empty_line = rows[-n][1] > rows[-n - 1][1] + 1
-    return 0 if is_short and not is_below_empty_line else n
+    return 0 if lack_separators and not is_below_empty_line else n

@@ -30,12 +30,15 @@ _SAMPLE = 50  # lines from which the separator is told, and
 _SAMPLE_WIDTH = 100_000  # their characters
 _MAX_LINE = 16 * MAX_CELL  # characters of a line of a text file
 _QUOTED = re.compile(r'"[^"]*"')
+# a field in quotes with a blank in it, where blanks separate fields
 _QUOTED_WORDS = re.compile(r'(?:^| )"[^"\n]* [^"\n]*"(?=\s|$)', re.MULTILINE)
+# where tabs separate fields: a quote at the beginning of a field, and a whole field in quotes
 _QUOTE_FIRST = re.compile(r'(?:^|(?<=[\t\r]))"', re.MULTILINE)
 _IN_QUOTES = re.compile(r'(?:^|(?<=[\t\r]))"((?:[^"\t]|"")*+)"(?=[\t\r\n]|\Z)', re.MULTILINE)
 # Excel: which character separates the fields
 _SEPARATOR_LINE = re.compile(r"sep=(.)[\r\n]").match
-_FIELD = re.compile(r'"[^"]*"|[^\s"]+').findall
+# fields that blanks separate
+_find_fields = re.compile(r'"[^"]*"|[^\s"]+').findall
 
 # comments, of which the last may be the header of the row below
 _COMMENTED_HEADER = re.compile(
@@ -44,6 +47,7 @@ _COMMENTED_HEADER = re.compile(
 
 # a column of PCIbex, in the comments above its results
 _PCIBEX = re.compile(r'"?#\s*(\d+)\.\s+(.*?)\.?[\s",]*$').match
+_LONGEST_COMMENTS = 100_000  # characters at the beginning of a file of which columns are read
 # what PCIbex writes for a comma and for control characters
 _PCIBEX_CODE = re.compile(r"%(2C|7F|[01][0-9A-F])")
 
@@ -51,30 +55,33 @@ _PCIBEX_CODE = re.compile(r"%(2C|7F|[01][0-9A-F])")
 def is_text_table(path: Path) -> bool:
     """Returns whether the lines of a text file are a table below a header.
 
-    It names columns, one of them known, or `sentence` alone; or most lines have as many tabs, or
-    all lines two or more other separators.
+    It names columns, one of them known, or `sentence` alone; or most lines have as many tabs as the
+    header, or all lines as many of another separator, two or more.
     """
-    text = _without_sign(read_text(path))
+    text = _with_plain_header(read_text(path))
     if _pcibex_names(path, text):
         return True
     sample = _sample(path, text)
-    separator, head = _separator_and_header(sample)
+    separator, header = _separator_and_header(sample)
     if not separator:
         return bool(sample) and sample[0].strip().strip('"').casefold() == "sentence"
-    if KNOWN_NAMES & {*map(folded, _unquoted(head, separator))}:
+    if any(folded(name) in KNOWN_NAMES for name in _names_in(header, separator)):
         return True
-    n = _count(head, separator)
-    counts = [_count(line, separator) for line in sample[sample.index(head) + 1 :]]
-    n_alike = sum(count in (n, n + 1) for count in counts)
-    return 2 * n_alike > len(counts) if separator == "\t" else n_alike == len(counts) and n > 1
+    n = _count_separators(header, separator)
+    lines_below = sample[sample.index(header) + 1 :]
+    counts = [_count_separators(line, separator) for line in lines_below]
+    n_alike = sum(count in (n, n + 1) for count in counts)  # one more where rows have names
+    if separator == "\t":
+        return 2 * n_alike > len(counts)
+    return n_alike == len(counts) and n > 1
 
 
 def text_rows(path: Path) -> Rows:
-    """Returns the rows of a text file.
+    """Returns the rows of a text file, the header first.
 
     Rows may have a cell more than the header: their names, as R's `write.table` writes them.
     """
-    text = _without_sign(read_text(path))
+    text = _with_plain_header(read_text(path))
     if _pcibex_names(path, text):
         return _pcibex_rows(path, text)
     sample = _sample(path, text)
@@ -84,38 +91,48 @@ def text_rows(path: Path) -> Rows:
     notes = []
     if first > 1 and text.lstrip().startswith("#"):
         notes.append(f"comments: lines above line {first} are passed over")
-    separator, head = _separator_and_header(sample)
+    separator, header = _separator_and_header(sample)
     if not separator:
-        head = sample[0] if sample else ""
+        header = sample[0] if sample else ""
         usual = "\t" if path.suffix.lower() in (".tsv", ".tab", ".txt") else ","
-        separator = max((usual, *",;\t"), key=lambda x: _count(head, x))
+        # the most frequent one; the usual one if none is there
+        separator = max((usual, *",;\t"), key=lambda x: _count_separators(header, x))
     if match := _SEPARATOR_LINE(text[:10]):
         separator = match[1]
         notes.append(f"separator: line 1 is passed over, sep={separator}")
-    check_size(path, 1 + head.count(separator), 0)
-    rows = below_titles(_parsed(path, text, first, head, separator), "line", notes)
-    if rows.rows and _has_row_names(rows.rows, head, separator):
-        line, number, cells = rows.rows[0]
-        rows.rows[0] = (line, number, ("", *cells))
+    check_size(path, 1 + header.count(separator), 0)
+    parsed_rows = _parsed_rows(path, text, first, header, separator)
+    rows, _, notes_on_rows = below_titles(parsed_rows, "line", notes)
+    if rows and _has_row_names(rows, header, separator):
+        line, number, cells = rows[0]
+        rows[0] = (line, number, ("", *cells))
         note = "row names: the first cell of each row, since the header has a cell less"
-        rows = rows._replace(notes=(*rows.notes, note))
-    _refuse_other_widths(path, rows.rows, separator)
-    return rows._replace(separator=separator)
+        notes_on_rows = (*notes_on_rows, note)
+    _refuse_other_widths(path, rows, separator)
+    return Rows(rows, separator, notes_on_rows)
 
 
-def _without_sign(text: str) -> str:
-    """A text whose header is the last of the comments above the rows, without its sign."""
+def _with_plain_header(text: str) -> str:
+    """A text without the "#" before its header, if that is the last comment above the rows.
+
+    The comment has as many separators as the first row, and names, of which one is known or the
+    row has none.
+    """
     match = _COMMENTED_HEADER(text)
     if not match:
         return text
-    separator = max(_SEPARATORS, key=lambda x: _count(match["row"], x))
-    n = _count(match["row"], separator)
-    names, cells = (_unquoted(match[x], separator) for x in ("names", "row"))
-    is_known = bool(KNOWN_NAMES & {*map(folded, names)} - {*map(folded, cells)})
-    is_header = len(names) > 1 and can_be_names(names) and (is_known or not can_be_names(cells))
-    if n and _count(match["names"], separator) == n and is_header:
-        return text[: match.start("sign")] + text[match.start("names") :]
-    return text
+    header, row = match["names"], match["row"]
+    separator = max(_SEPARATORS, key=lambda x: _count_separators(row, x))
+    n = _count_separators(row, separator)
+    if not n or _count_separators(header, separator) != n:
+        return text
+    names = _names_in(header, separator)
+    cells = _names_in(row, separator)
+    known = KNOWN_NAMES.intersection(map(folded, names)).difference(map(folded, cells))
+    is_header = len(names) > 1 and can_be_names(names) and (known or not can_be_names(cells))
+    if not is_header:
+        return text
+    return text[: match.start("sign")] + text[match.start("names") :]
 
 
 def _sample(path: Path, text: str) -> list[str]:
@@ -124,7 +141,7 @@ def _sample(path: Path, text: str) -> list[str]:
     return [line.rstrip("\r\n") for line in lines if line.strip(" ,;\t|\r\n")]
 
 
-def _count(line: str, separator: str) -> int:
+def _count_separators(line: str, separator: str) -> int:
     """How often a line has a separator outside quotes; of blanks, several count once."""
     bare = _QUOTED.sub("_", line)
     return len(bare.split()) - 1 if separator == _BLANK else bare.count(separator)
@@ -134,52 +151,64 @@ def _separator_and_header(sample: Sequence[str]) -> tuple[str, str]:
     """What separates the fields, and the first line that names columns; "" and "" without one.
 
     Most lines have as many separators as this line, or all of them as many blanks.
+
+    Args:
+        sample: the first lines of a file.
     """
     for line in sample[: _SAMPLE // 2]:
-        separator = max(_SEPARATORS, key=lambda x: _count(line, x))
-        if not _count(line, separator):
+        separator = max(_SEPARATORS, key=lambda x: _count_separators(line, x))
+        if not _count_separators(line, separator):
             separator = _BLANK
-        n = _count(line, separator)
-        names = _unquoted(line, separator)
-        counts = Counter(_count(other, separator) for other in sample)
+        n = _count_separators(line, separator)
+        counts = Counter(_count_separators(other, separator) for other in sample)
         n_alike = max(counts[n], counts[n + 1] + 1)  # a cell more: names of rows
-        least = len(sample) if separator == _BLANK and '"' not in line else len(sample) / 2
-        is_header = len(names) > 1 if separator != _BLANK else has_known_name(names)
+        # words of texts also have blanks between them
+        must_be_all = separator == _BLANK and '"' not in line
+        least = len(sample) if must_be_all else len(sample) / 2
+        names = _names_in(line, separator)
+        is_header = has_known_name(names) if separator == _BLANK else len(names) > 1
         is_header = is_header or [*map(folded, names)] == ["sentence"]
         if n and n_alike > 1 and n_alike >= least and is_header and can_be_names(names):
             return separator, line
     return "", ""
 
 
-def _unquoted(line: str, separator: str) -> list[str]:
-    """The fields of a line of names, without quotes and empty ones at its ends."""
+def _names_in(line: str, separator: str) -> list[str]:
+    """The fields of a line of names, without quotes, and without empty ones at its ends."""
     if separator == _BLANK:
-        return [name.strip('"') for name in _FIELD(line)]
+        return [name.strip('"') for name in _find_fields(line)]
     return [name.strip('"') for name in line.strip(separator).split(separator)]
 
 
-def _parsed(path: Path, text: str, first: int, head: str, separator: str) -> list[TextRow]:
-    """The rows from a line on that have some text.
+def _parsed_rows(path: Path, text: str, first: int, header: str, separator: str) -> list[TextRow]:
+    """The rows of a text that have cells with some text.
 
-    `head` is the line of the header: with names in quotes, quotes surround fields; with a blank
-    after each separator, blanks there belong to no field.
+    Args:
+        path: of the file, for messages.
+        text: of the file.
+        first: number of the first line that is read.
+        header: the line that names the columns: with names in quotes, quotes surround fields; with
+            a blank after each separator, blanks there belong to no field.
+        separator: of fields.
     """
-    has_blanks = separator == _BLANK or 0 < head.count(separator) == head.count(f"{separator} ")
-    is_quoted = separator in ",;|" or '"' in head or _has_quoted_fields(text, separator)
-    if '"' in head and separator in "\t ":
+    n_separators = header.count(separator)
+    has_blanks = separator == _BLANK or 0 < n_separators == header.count(f"{separator} ")
+    is_quoted = separator in ",;|" or '"' in header or _has_quoted_fields(text, separator)
+    if '"' in header and separator in "\t ":
         text = text.replace('\\"', '""')  # how R's `write.table` writes a quote
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
     csv.field_size_limit(MAX_CELL)
     lines: Iterator[str] = islice(_lines(path, text), first - 1, None)
-    if separator == _BLANK and '"' not in head:
+    if separator == _BLANK and '"' not in header:
         lines = (line.strip(" ") for line in lines)
+    empty_lines = repeat("\n", first - 1)  # so that the reader counts lines as the file does
     reader = csv.reader(
-        chain(repeat("\n", first - 1), lines), delimiter=separator, quoting=quoting, strict=True,
+        chain(empty_lines, lines), delimiter=separator, quoting=quoting, strict=True,
         skipinitialspace=has_blanks,
     )  # fmt: skip
     rows: list[TextRow] = []
-    texts: dict[str, str] = {}  # each distinct text, once
-    end = 0
+    distinct_texts: dict[str, str] = {}  # equal cells share one object, to save memory
+    end = 0  # the last line of the row
     try:
         for number, cells in enumerate(reader, start=1):
             end = reader.line_num
@@ -187,7 +216,7 @@ def _parsed(path: Path, text: str, first: int, head: str, separator: str) -> lis
                 check_size(path, len(cells), number - 1)
             if "".join(cells).strip():
                 # tuples of texts are not visited again by the garbage collector
-                row = tuple(map(texts.setdefault, cells, cells))
+                row = tuple(map(distinct_texts.setdefault, cells, cells))
                 rows.append((end, number, row))
     except csv.Error as error:
         problem = f'{error}; write "" for a quote inside a quoted text'
@@ -199,21 +228,32 @@ def _parsed(path: Path, text: str, first: int, head: str, separator: str) -> lis
     return rows
 
 
-def _has_row_names(rows: Sequence[TextRow], head: str, separator: str) -> bool:
+def _has_row_names(rows: Sequence[TextRow], header: str, separator: str) -> bool:
     """Whether all rows have a cell more than the header, as R's `write.table` writes them.
 
     Without quotes, an empty last cell may be that of a column without a name.
+
+    Args:
+        rows: the header first.
+        header: its line.
+        separator: of fields.
     """
-    n = len(rows[0][2])
-    is_quoted = '"' in head
-    if not (is_quoted or separator in "\t ") or {len(cells) for _, _, cells in rows[1:]} != {n + 1}:
+    n_names = len(rows[0][2])
+    is_quoted = '"' in header
+    if not is_quoted and separator not in "\t ":
         return False
-    are_filled = (bool(cells[-1]) for _, _, cells in rows[1:])
+    cells_below = [cells for _, _, cells in rows[1:]]
+    if {len(cells) for cells in cells_below} != {n_names + 1}:
+        return False
+    are_filled = (bool(cells[-1]) for cells in cells_below)
     return any(are_filled) if is_quoted else all(are_filled)
 
 
 def _refuse_other_widths(path: Path, rows: Sequence[TextRow], separator: str) -> None:
-    """Refuses a row with another number of fields than the header, and names the remedy."""
+    """Refuses a row with another number of fields than the header, and names the remedy.
+
+    Empty cells behind the last column do no harm.
+    """
     n = len(rows[0][2]) if rows else 0
     for line, _, cells in rows:
         if len(cells) < n or any(cells[n:]):
@@ -226,7 +266,7 @@ def _refuse_other_widths(path: Path, rows: Sequence[TextRow], separator: str) ->
 
 
 def _lines(path: Path, text: str) -> Iterator[str]:
-    """Yields the lines of a text with their ends."""
+    """Yields the lines of a text with their ends; `BadInput` for a line that is too long."""
     for number, line in enumerate(StringIO(text, newline=""), start=1):
         if len(line) > _MAX_LINE:
             problem = f"the line has more than {_MAX_LINE:,} characters"
@@ -235,20 +275,30 @@ def _lines(path: Path, text: str) -> Iterator[str]:
 
 
 def _below_comments(path: Path, text: str, most: int = 1) -> Iterator[tuple[int, str]]:
-    """Yields the first lines that are not empty, with their numbers, below comments."""
-    is_comment = True
+    """Yields the numbers and texts of the first lines below comments, without empty ones.
+
+    Comments begin with "#" and stand at the beginning, as the line `sep=;` of Excel does.
+
+    Args:
+        path: of the file, for messages.
+        text: of the file.
+        most: number of lines.
+    """
+    is_above = True  # no line of the table came yet
+    n_lines = 0
     for number, line in enumerate(_lines(path, text), start=1):
-        is_separator = number == 1 and bool(_SEPARATOR_LINE(line))
-        is_comment = is_comment and (line.startswith("#") or not line.strip() or is_separator)
-        if line.strip() and not is_comment:
+        if is_above:
+            is_separator_line = number == 1 and bool(_SEPARATOR_LINE(line))
+            is_above = line.startswith("#") or not line.strip() or is_separator_line
+        if line.strip() and not is_above:
             yield number, line
-            most -= 1
-        if not most:
-            return
+            n_lines += 1
+            if n_lines == most:
+                return
 
 
 def _has_quoted_fields(text: str, separator: str) -> bool:
-    """Whether quotes surround fields with tabs or blanks between, or are characters of words.
+    """Whether quotes surround fields with tabs or blanks between; else they are parts of words.
 
     They surround fields if every field that begins with a quote ends with one, before the next tab,
     and one of them has a blank or a quote in it, or all lines below the header have such a field.
@@ -257,8 +307,9 @@ def _has_quoted_fields(text: str, separator: str) -> bool:
         return bool(_QUOTED_WORDS.search(text))
     fields = _IN_QUOTES.findall(text)
     n_begun = len(_QUOTE_FIRST.findall(text))
-    is_usual = 1 < text.rstrip().count("\n") <= len(fields)
-    has_words = is_usual or any(re.search(r'\s|"', field) for field in fields)
+    n_lines_below = text.rstrip().count("\n")
+    has_field_per_line = 1 < n_lines_below <= len(fields)
+    has_words = has_field_per_line or any(re.search(r'\s|"', field) for field in fields)
     return len(fields) == n_begun and has_words
 
 
@@ -266,9 +317,12 @@ def _has_quoted_fields(text: str, separator: str) -> bool:
 
 
 def _pcibex_names(path: Path, text: str) -> dict[int, str]:
-    """Number -> name of the columns in the comments at the beginning of results of PCIbex."""
+    """Number -> name of the columns in the comments at the beginning of results of PCIbex.
+
+    For example, {1: "Results reception time", 2: "MD5 hash"}; {} for other files.
+    """
     names: dict[int, str] = {}
-    for line in _lines(path, text[:100_000]) if text.startswith(("#", '"#')) else ():
+    for line in _lines(path, text[:_LONGEST_COMMENTS]):
         if not _is_comment(line):
             break
         if match := _PCIBEX(line):
@@ -282,7 +336,7 @@ def _is_comment(line: str) -> bool:
 
 
 def _character(code: re.Match[str]) -> str:
-    """Returns the character that a code of PCIbex stands for."""
+    """The character that a code of PCIbex stands for: "," for %2C."""
     return chr(int(code[1], 16))
 
 
@@ -292,14 +346,16 @@ def _pcibex_rows(path: Path, text: str) -> Rows:
     Comments name the columns of the rows below them, again for each kind of element; a row that
     lacks a column has an empty cell there.
     """
-    names: dict[int, str] = {}
-    records: list[tuple[int, dict[str, str]]] = []
+    names: dict[int, str] = {}  # number of a column -> its name, in the rows that follow
+    records: list[tuple[int, dict[str, str]]] = []  # line of a row, and column -> cell
     for number, line in enumerate(_lines(path, text), start=1):
         check_size(path, len(names), number)
         if match := _PCIBEX(line):
-            names = {n: name for n, name in names.items() if n < int(match[1])}
+            column = int(match[1])
+            # a lower number begins the columns of another element, which shares the first ones
+            names = {n: name for n, name in names.items() if n < column}
             is_repeated = match[2] in names.values()
-            names[int(match[1])] = f"{match[2]} {match[1]}" if is_repeated else match[2]
+            names[column] = f"{match[2]} {match[1]}" if is_repeated else match[2]
         elif line.strip() and not _is_comment(line):
             cells = line.rstrip("\r\n").split(",")  # PCIbex writes quotes as they are
             if any(cells[len(names) :]):
