@@ -185,8 +185,7 @@ def load(
     try:
         return read(AS_IT_IS)
     except UnknownLayout as unknown:
-        # the error proposes options with which the table can be read
-        raise unknown.tried(read) from None
+        raise unknown.with_readings(read) from None
 
 
 def _memory_rows(data: Any, task: str) -> Table:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-_NUMBER = re.compile(r"[-+]?[.,]?\d").match
+_begins_with_number = re.compile(r"[-+]?[.,]?\d").match
 
 
 class OtherRows(NamedTuple):
@@ -54,26 +54,31 @@ class OtherRows(NamedTuple):
 
     @property
     def option(self) -> str:
-        """The option that names the columns; "" if it is not needed."""
+        """The options of its command as they are typed, "--response RT --item sentence"; or ""."""
         if self.command != "analyse":
             return as_typed(self.options)
         items = self.items or [self.columns.get("item", "COLUMN")]
         response = self.columns.get("response", "COLUMN")
-        words = ["--response", response] if folded(response) != "surprisal" else []
-        words += ["--item", *items] if [*map(folded, items)] != ["item"] else []
-        words += ["--conditions", *self.conditions] if self.conditions else []
-        words += ["--filter", self.filter] if self.filter else []
+        words: list[str] = []
+        if folded(response) != "surprisal":
+            words += ["--response", response]
+        if [*map(folded, items)] != ["item"]:
+            words += ["--item", *items]
+        if self.conditions:
+            words += ["--conditions", *self.conditions]
+        if self.filter:
+            words += ["--filter", self.filter]
         return shlex.join(words)
 
     @property
     def options(self) -> TableOptions:
         """The options that name the columns of words and of responses of people."""
-        is_known = all(folded(name) == field for field, name in self.columns.items())
-        columns = () if is_known else named_options(self.columns)
+        has_known_names = all(folded(column) == name for name, column in self.columns.items())
+        columns = () if has_known_names else named_options(self.columns)
         if self.texts:  # which take the place of a column text, unless it is named, too
-            names = [self.columns["text"], *self.texts]
+            text_columns = [self.columns["text"], *self.texts]
             columns = tuple(x for x in columns if not x.startswith("text="))
-            columns = (*(f"text={name}" for name in names), *columns)
+            columns = (*(f"text={name}" for name in text_columns), *columns)
         return TableOptions(columns=columns, wide=tuple(self.wide))
 
     def text(self) -> str:
@@ -86,69 +91,83 @@ class OtherRows(NamedTuple):
 
 
 def other_rows(layout: TableLayout) -> OtherRows | None:
-    """Returns what a table without stimuli has, and for which command."""
-    numbers = _numbers(layout)
-    if numbers and (folded(numbers.columns["response"]), layout.item) == ("surprisal", "item"):
+    """Returns what the rows of a table without stimuli are, and for which command.
+
+    None where nothing fits. Surprisals of items, as lmdiag writes them, are known by their names.
+    """
+    numbers = _numbers_of_items(layout)
+    if numbers and layout.item == "item" and folded(numbers.columns["response"]) == "surprisal":
         return numbers
     return (
         words_of_texts(layout)
         or responses(layout)
         or _word_list(layout)
         or numbers
-        or _pieces(layout)
+        or _regions(layout)
         or _unnamed_numbers(layout)
     )
 
 
 def words_of_texts(layout: TableLayout) -> OtherRows | None:
-    """Returns a row per word of a text, see `word_rows`."""
-    found = word_rows(layout)
-    if not found:
+    """Returns the columns of a table with a row per word of a text; None for other tables."""
+    columns_found = word_rows(layout)
+    if not columns_found:
         return None
-    first, *others = found.texts or ("",)
-    columns = {"text": first} if first else {}
-    columns |= {"position": found.position, "word": found.word}
-    what = "a row per word" if first else "a row per word of one text"
-    measures = _measures(layout, (*found.texts, found.position, found.word))
-    measures = [x for x in measures if may_be_response(layout, found.word, x)]
-    return OtherRows("surprisal", what, columns, others, response=next(iter(measures), ""))
+    word, position, texts = columns_found
+    columns = {"text": texts[0]} if texts else {}
+    columns |= {"position": position, "word": word}
+    what = "a row per word" if texts else "a row per word of one text"
+    measures = _measures(layout, (*texts, position, word))
+    measures = [name for name in measures if may_be_response(layout, word, name)]
+    response = measures[0] if measures else ""
+    return OtherRows("surprisal", what, columns, [*texts[1:]], response=response)
 
 
 def responses(layout: TableLayout) -> OtherRows | None:
-    """Returns a row per response to a context, see `response_columns`."""
+    """Returns the columns of a table with people's responses to contexts; None for other tables."""
     found = response_columns(layout)
-    return (
-        OtherRows("cloze", "responses of people", found.columns, wide=found.wide) if found else None
-    )
+    if not found:
+        return None
+    return OtherRows("cloze", "responses of people", found.columns, wide=found.wide)
 
 
-def _pieces(layout: TableLayout) -> OtherRows | None:
-    """A row per region of a sentence."""
-    pieces = [name for name in layout.of_kind("text") if layout.are_pieces(name)]
-    remedy = "write a sentence per row, with a bar between its regions"
+def _regions(layout: TableLayout) -> OtherRows | None:
+    """What a table with a row per region of a sentence has; None for other tables."""
+    if not any(map(layout.are_pieces, layout.of_kind("text"))):
+        return None
     what = "a row per region of a sentence, which no command reads"
-    return OtherRows("", what, remedy=remedy) if pieces else None
+    return OtherRows("", what, remedy="write a sentence per row, with a bar between its regions")
 
 
 def _word_list(layout: TableLayout) -> OtherRows | None:
-    """A row per word with its norms, as frequency: nothing that is read to a model."""
-    words = [x for x in layout.of_kind("word", "label") if len(layout.values[x].levels) > 1]
-    words = [x for x in words if layout.values[x].have_letters]
-    others = {layout.kinds[name] for name in layout.values} - {"word", "label", "empty"}
+    """What a list of words with norms, as frequency, has; None for other tables.
+
+    Beside words that hardly repeat it has numbers alone, and neither readers nor repeated items.
+    """
+    names = [x for x in layout.of_kind("word", "label") if len(layout.values[x].levels) > 1]
+    names = [x for x in names if layout.values[x].have_letters]
+    other_kinds = {*layout.kinds.values()} - {"word", "label", "empty"}
     items = layout.values[layout.item] if layout.item else None
     has_items = items is not None and 2 * len(items.levels) <= items.n_filled
     has_readers = bool(named_columns("reader", layout.values))
-    is_list = words and not (has_readers or has_items) and others == {"number"}
-    first = layout.values[words[0]] if is_list else None
-    if first is None or 10 * len(first.levels) < 9 * first.n_filled:
+    if not names or has_readers or has_items or other_kinds != {"number"}:
+        return None
+    words = layout.values[names[0]]
+    if len(words.levels) < 0.9 * words.n_filled:  # some words may have two entries
         return None
     return OtherRows("", "a list of words and their norms, which no command reads")
 
 
-def _numbers(layout: TableLayout) -> OtherRows | None:
-    """A row per item and response in numbers, in a table without texts of sentences."""
-    items = [x for x in named_columns("target", layout.values) if _repeats(layout, x)]
-    item = next(iter((*filter(None, [layout.item]), *items)), "")
+def _numbers_of_items(layout: TableLayout) -> OtherRows | None:
+    """What a table with responses in numbers to items has; None for other tables.
+
+    The items have a name, or are target words that repeat. A table with other texts, as sentences,
+    has stimuli.
+    """
+    repeated_words = [
+        x for x in named_columns("target", layout.values) if _has_repeated_words(layout, x)
+    ]
+    item = layout.item or next(iter(repeated_words), "")
     texts = [x for x in layout.of_kind("text") if not layout.are_pieces(x)]
     texts = [x for x in texts if not layout.name_items(x)]
     measures = _measures(layout, [item])
@@ -159,133 +178,185 @@ def _numbers(layout: TableLayout) -> OtherRows | None:
 
 
 def _unnamed_numbers(layout: TableLayout) -> OtherRows | None:
-    """Numbers in a table without texts, of which the item or the response has no known name."""
+    """What a table without texts has if it has numbers that may be responses; else None.
+
+    The item or the response is left out of the columns where it has no known name.
+    """
     measures = _measures(layout, [layout.item])
     numbers = [x for x in layout.of_kind("number") if x != layout.item]
     has_texts = layout.of_kind("text") or layout.numbered_words()
     if has_texts or not (measures or (layout.item and numbers)):
         return None
     columns = {"item": layout.item} if layout.item else {}
-    known = measures if len(measures) == 1 else [*filter(is_outcome, measures)]
-    columns |= {"response": known[0]} if known else {}
+    likely = measures if len(measures) == 1 else [*filter(is_outcome, measures)]
+    if likely:
+        columns["response"] = likely[0]
     what = "responses in numbers" if columns else "numbers, which may be responses"
     return OtherRows("analyse", what, columns)
 
 
 def responses_beside_texts(columns: Mapping[str, Sequence[Any]]) -> OtherRows | None:
-    """Returns the responses in numbers that stand beside the texts of a table.
+    """Returns the responses in numbers that stand beside the texts of a table; None for none.
 
     Texts, or items of readers, stand in several rows then. A column of any name has responses where
     it differs between rows with the same texts.
+
+    Args:
+        columns: name -> values, one per row.
     """
     layout = TableLayout(columns)
     texts = [x for x in layout.of_kind("text", "question") if len(layout.values[x].levels) > 1]
-    readers = [layout.values[name] for name in layout.participants]
-    has_readers = any(values.are_groups for values in readers)
-    item = layout.item if layout.item and layout.values[layout.item].are_groups else ""
-    item = item or next((x for x in texts if len(texts) == 1 and layout.values[x].are_groups), "")
-    with_units = [x for x in layout.of_kind("word", "label") if _has_numbers(layout, x)]
-    names = [x for x in (*layout.of_kind("number"), *with_units) if x != item]
-    measures = [name for name in names if _differs_with_one_text(layout, name, texts)]
+    item = _repeated_item(layout, texts)
+    names = [*layout.of_kind("number"), *_columns_with_units(layout)]
+    measures = [x for x in names if x != item and _differs_with_one_text(layout, x, texts)]
+    has_readers = any(layout.values[name].are_groups for name in layout.participants)
     if has_readers:
         measures += [x for x in _measures(layout, [item]) if is_outcome(x) and x not in measures]
-    measures.sort(key=lambda name: not is_outcome(name))
+    measures.sort(key=lambda name: not is_outcome(name))  # known names first
     if not (item and measures):
         return None
-    found = {"item": item, "response": measures[0]}
     # of models that answered the same texts, without other factors
     labels = [x for x in layout.of_kind("label", "word") if x != item]
     are_models = labels == ["model"] and len(layout.values["model"].levels) <= MOST_LABELS
-    conditions = labels if are_models else ()
-    rows = OtherRows("analyse", "responses in numbers", found, conditions=conditions)
-    return rows._replace(filter=filter_of_numbers(layout.values, measures[0]))
+    return OtherRows(
+        "analyse",
+        "responses in numbers",
+        {"item": item, "response": measures[0]},
+        conditions=labels if are_models else (),
+        filter=filter_of_numbers(layout.values, measures[0]),
+    )
+
+
+def _repeated_item(layout: TableLayout, texts: Sequence[str]) -> str:
+    """The column of items, or else the only one of the columns of texts, if its values repeat.
+
+    "" where neither repeats.
+    """
+    if layout.item and layout.values[layout.item].are_groups:
+        return layout.item
+    if len(texts) == 1 and layout.values[texts[0]].are_groups:
+        return texts[0]
+    return ""
 
 
 def filter_of_numbers(columns: Mapping[str, DistinctValues], response: str) -> str:
-    """Returns the condition on another column that rows with numbers meet alone; "" for none."""
+    """Returns a condition that exactly the rows with numbers meet, as "measure=RT"; "" for none.
+
+    Args:
+        columns: name -> its distinct values; one of them is the condition.
+        response: column in which some values are numbers and others words.
+    """
     import numpy as np
 
     values = columns[response]
     if values.is_number:
         return ""
+    # whether the response of each row is a number; a missing one, with the code -1, is none
     is_number = np.array([*map(is_numeral, values.levels), False])[values.codes]
     for name, labels in columns.items():
         if name == response or len(labels.levels) > MOST_LABELS:
             continue
-        for number, level in enumerate(labels.levels):
-            if ((labels.codes == number) == is_number).all():
+        for code, level in enumerate(labels.levels):
+            if ((labels.codes == code) == is_number).all():
                 return f"{name}={level}"
     return ""
 
 
 def _differs_with_one_text(layout: TableLayout, name: str, texts: Sequence[str]) -> bool:
-    """Whether numbers that do not count rows differ between rows with the same texts."""
+    """Whether numbers may be responses, since they differ between rows with the same texts.
+
+    Numbers of readers and trials, and those that count rows, differ so, too, and are none.
+
+    Args:
+        layout: of all columns.
+        name: of the column of numbers.
+        texts: names of the columns of texts.
+    """
     import numpy as np
 
     values = layout.values[name]
     roles = ("reader", "position", "text", "list", "item", "set")
-    is_named_else = any(is_named_as(name, role) for role in roles) and not is_outcome(name)
-    if not texts or is_named_else or name in layout.reader_attributes or _are_trials(layout, name):
+    has_other_role = any(is_named_as(name, role) for role in roles) and not is_outcome(name)
+    if not texts or has_other_role or name in layout.reader_attributes or _are_trials(layout, name):
         return False
     codes = combine_codes(*(layout.values[text].codes for text in texts))
-    is_repeated = 2 * n_distinct(codes) <= np.count_nonzero(codes >= 0)
-    if not is_repeated or is_determined_by(values.codes, [codes]):
+    are_repeated = 2 * n_distinct(codes) <= np.count_nonzero(codes >= 0)
+    if not are_repeated or is_determined_by(values.codes, [codes]):
         return False
     return is_outcome(name) or (len(values.levels) > 2 and not values.are_counted)
 
 
 def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
-    """The columns of numbers that may be responses, surprisal and known names first.
+    """The columns of numbers that may be responses, the most likely first.
 
-    Numbers that each item has once are those of participants or items; right and wrong come last.
+    In this order: surprisals, columns with the name of a response, other numbers, and right or
+    wrong. Numbers that name or count something (trials, rows, items, positions) are left out.
+
+    Args:
+        layout: of all columns.
+        others: columns that are known to have something else, as items.
     """
     numbers = [x for x in layout.of_kind("number") if x not in others]
-    surprisal = [x for x in numbers if folded(x) == "surprisal"]
+    surprisals = [x for x in numbers if folded(x) == "surprisal"]
     choices = [x for x in numbers if is_outcome(x) and len(layout.values[x].levels) == 2]
     numbers = [x for x in numbers if len(layout.values[x].levels) > 2]
-    with_units = [x for x in layout.of_kind("word", "label") if _has_numbers(layout, x)]
-    known = [x for x in layout.values if x in numbers or x in with_units]
-    outcomes = [*named_columns("outcome", known), *filter(is_outcome, known)]
-    outcomes += [name for name in known if folded(name) == "value"]
+    with_units = _columns_with_units(layout)
+    possible = [x for x in layout.values if x in numbers or x in with_units]
+    outcomes = [*named_columns("outcome", possible), *filter(is_outcome, possible)]
+    outcomes += [name for name in possible if folded(name) == "value"]
     roles = ("reader", "position", "text", "list", "item", "count")
     further = [x for x in numbers if not any(is_named_as(x, role) for role in roles)]
     further = [x for x in further if folded(x) != "region" and not _are_trials(layout, x)]
-    crossed = [
-        y for x in others if x in layout.values for y in columns_crossed_with(x, layout.values)
-    ]
+    crossed: set[str] = set()  # columns with each value once in each item, as numbers of readers
+    for name in others:
+        if name in layout.values:
+            crossed |= {*columns_crossed_with(name, layout.values)}
     further = [x for x in further if not (names_rows(x) or x in crossed)]
-    further.sort(key=lambda x: len(layout.values[x].levels) <= MOST_LABELS)
-    return [*dict.fromkeys((*surprisal, *outcomes, *further, *choices))]
+    further.sort(key=lambda x: len(layout.values[x].levels) <= MOST_LABELS)  # few values last
+    return [*dict.fromkeys((*surprisals, *outcomes, *further, *choices))]
 
 
 def _are_trials(layout: TableLayout, name: str) -> bool:
-    """Whether numbers are those of the trials of a reader: each once, up to the rows of one."""
-    readers = named_columns("reader", layout.values)
-    if not readers:
+    """Whether a column numbers the trials of each reader.
+
+    Each reader has a number once, and none is larger than the most rows of a reader.
+    """
+    reader_columns = named_columns("reader", layout.values)
+    if not reader_columns:
         return False
-    reader = layout.values[readers[0]]
+    readers = layout.values[reader_columns[0]]
     numbers = layout.values[name]
-    is_once = n_distinct(combine_codes(reader.codes, numbers.codes)) == numbers.n_filled
-    return is_once and max(map(float, numbers.levels)) <= int(reader.counts.max())
+    is_once = n_distinct(combine_codes(readers.codes, numbers.codes)) == numbers.n_filled
+    return is_once and max(map(float, numbers.levels)) <= int(readers.counts.max())
 
 
-def _has_numbers(layout: TableLayout, name: str) -> bool:
-    """Whether most values of a column begin with a number, as `85%` does."""
-    levels = layout.values[name].levels
-    return 2 * sum(bool(_NUMBER(level)) for level in levels) > len(levels)
+def _columns_with_units(layout: TableLayout) -> list[str]:
+    """The columns of words or labels most of which begin with a number, as `85%` does."""
+    names = []
+    for name in layout.of_kind("word", "label"):
+        levels = layout.values[name].levels
+        n_numbers = sum(bool(_begins_with_number(level)) for level in levels)
+        if 2 * n_numbers > len(levels):
+            names.append(name)
+    return names
 
 
-def _repeats(layout: TableLayout, name: str) -> bool:
-    """Whether a column has words of which each stands in two rows on average."""
+def _has_repeated_words(layout: TableLayout, name: str) -> bool:
+    """Whether a column has words of which each stands in two rows or more on average."""
     values = layout.values[name]
     return layout.kinds[name] == "word" and 2 * len(values.levels) <= values.n_filled
 
 
 def naming_option(columns: Mapping[str, Sequence[Any]], command: str) -> str:
-    """Returns the option that names the columns for `surprisal` or `cloze`; "" for none."""
+    """Returns the option that names the columns for `surprisal` or `cloze`; "" for none.
+
+    Args:
+        columns: name -> values, one per row.
+        command: "surprisal" or "cloze".
+    """
     layout = TableLayout(columns)
-    found = words_of_texts(layout) if command == "surprisal" else responses(layout)
-    return found.option if found else ""
+    rows = words_of_texts(layout) if command == "surprisal" else responses(layout)
+    return rows.option if rows else ""
 
 
 def columns_of_words(columns: Mapping[str, Sequence[Any]] | DataFrame) -> Mapping[str, str]:
@@ -293,11 +364,11 @@ def columns_of_words(columns: Mapping[str, Sequence[Any]] | DataFrame) -> Mappin
 
     The key `text` is missing if no column identifies the texts.
     """
-    found = words_of_texts(TableLayout(dict(columns.items())))
-    return found.columns if found else {}
+    rows = words_of_texts(TableLayout(dict(columns.items())))
+    return rows.columns if rows else {}
 
 
 def is_one_text(columns: Mapping[str, Sequence[Any]] | DataFrame) -> bool:
     """Returns whether a table has a row per word, and no column that tells texts apart."""
-    found = columns_of_words(columns)
-    return bool(found) and "text" not in found
+    column_of = columns_of_words(columns)
+    return bool(column_of) and "text" not in column_of

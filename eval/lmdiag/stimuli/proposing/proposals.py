@@ -26,10 +26,10 @@ from lmdiag.types import BadInput, TableOptions
 if TYPE_CHECKING:
     from lmdiag.stimuli.stimulus_rows import Stimuli
 
-_PARTS = {"number", "start", "surprisal", "state"}  # of a text, as lmdiag writes them
-_MOST_PROPOSED = 3
-_MANY_CELLS = 1_000_000
-_GAP = re.compile(GAP, re.IGNORECASE).search
+_COLUMNS_OF_PARTS = {"number", "start", "surprisal", "state"}  # of a text, as lmdiag writes them
+_MOST_PROPOSED = 3  # readings that are shown
+_MANY_CELLS = 1_000_000  # of a table with a row for each wide column, which take too long to make
+_find_gap = re.compile(GAP, re.IGNORECASE).search
 
 
 class Reading(NamedTuple):
@@ -54,7 +54,7 @@ class UnknownLayout(BadInput):
         other: what it has instead of stimuli, or what a row of it seems to be, if no options read
             it; None for a table of which some do.
         candidates: options that may read it, the most likely first.
-        readings: what those of them read that read all of its texts, after `tried`.
+        readings: of those candidates that read all of its texts; made by `with_readings`.
         notes: of the readings, what is not known.
     """
 
@@ -65,7 +65,8 @@ class UnknownLayout(BadInput):
         self.columns = [*filter(None, columns)]
         self.other = not_stimuli(self._layout) or other_rows(self._layout)
         options = () if self.other else candidates(self._layout)
-        self.candidates = [*dict.fromkeys(_of_source(x, table.sources) for x in options)]
+        options_of_file = (_with_source_names(x, table.sources) for x in options)
+        self.candidates = [*dict.fromkeys(options_of_file)]
         self.readings: Sequence[Reading] = ()
         has_text = "context" in columns or self._layout.gapped
         self.lacks = "column target" if has_text and not self.other else "column of texts"
@@ -73,13 +74,17 @@ class UnknownLayout(BadInput):
             self.other = rows_of_texts(self._layout)
         super().__init__(self._message())
 
-    def tried(self, read: Callable[[TableOptions], Stimuli]) -> UnknownLayout:
-        """Returns the error with what the candidates read."""
+    def with_readings(self, read: Callable[[TableOptions], Stimuli]) -> UnknownLayout:
+        """Returns the error after each of the candidates was tried: with its readings and message.
+
+        Args:
+            read: returns the rows of the table with some options, or raises `BadInput`.
+        """
         readings: list[Reading] = []
-        problems: dict[TableOptions, str] = {}
-        partial: dict[TableOptions, list[str]] = {}
+        problems: dict[TableOptions, str] = {}  # why options do not read the table
+        partial: dict[TableOptions, list[str]] = {}  # columns of texts that options leave unread
         for options in self.candidates:
-            if unread := self._left_out(options):
+            if unread := self._unread_beside_many(options):
                 problems[options] = f"{', '.join(unread)} would not be read"
                 continue
             try:
@@ -92,7 +97,7 @@ class UnknownLayout(BadInput):
                 readings.append(Reading(options, rows))
                 continue
             problems[options] = f"{', '.join(unread)} would not be read"
-            if self._are_beside(unread, options):
+            if self._are_unrelated(unread, options):
                 partial[options] = unread
         self.readings = readings[:_MOST_PROPOSED]
         if not readings and problems:
@@ -100,59 +105,71 @@ class UnknownLayout(BadInput):
         self.args = (self._message(),)
         return self
 
-    def _left_out(self, options: TableOptions) -> list[str]:
-        """The columns of texts beside many wide ones, whose rows need not be made to know them.
+    def _unread_beside_many(self, options: TableOptions) -> list[str]:
+        """The columns of texts that options with many wide columns do not name.
 
-        There would be as many cells as the square of the columns.
+        They are known to stay unread without reading the table, whose cells would be as many as the
+        square of its columns. [] for tables that are small enough to be read.
         """
-        others = {*self.columns} - {*options.wide}
-        if len(self.table) * len(options.wide) * len(others) < _MANY_CELLS:
+        other_columns = {*self.columns} - {*options.wide}
+        n_cells = len(self.table) * len(options.wide) * len(other_columns)
+        if n_cells < _MANY_CELLS:
             return []
-        named = {text.partition("=")[2] for text in options.columns}
-        return [x for x in self._layout.texts_of_rows if x in others - named]
+        columns_read = {text.partition("=")[2] for text in options.columns}
+        unread = other_columns - columns_read
+        return [name for name in self._layout.texts_of_rows if name in unread]
 
     def _unread(self, rows: Stimuli) -> list[str]:
-        """The columns of texts that are not read, and of which the texts that are have no part."""
-        columns = rows.columns()
-        read = rows.texts(*TEXT_COLUMNS)
-        never = {"good", *TEXT_COLUMNS} - ({"sentence"} if rows.asks_words else {"context"})
-        texts = self._layout.texts_of_rows
-        names = {x: x for x in texts if x in columns and x not in never}
-        names |= {x: f"{x}{DATA_SUFFIX}" for x in texts if f"{x}{DATA_SUFFIX}" in columns}
-        return [own for own, name in names.items() if not _are_parts(columns[name], read)]
+        """The columns of texts that no model reads, and that are no parts of the texts it reads.
 
-    def _are_beside(self, unread: Sequence[str], options: TableOptions) -> bool:
-        """Whether unread columns have other words than several that are read, as comments have."""
-        read = [*options.wide, *(text.partition("=")[2] for text in options.columns)]
-        texts = [name for name in read if name in self._layout.texts_of_rows]
+        A column of critical words, for example, is a part of the sentences.
+        """
+        columns = rows.columns()
+        texts_read = rows.texts(*TEXT_COLUMNS)
+        # a model reads contexts, or sentences
+        unread_name = "sentence" if rows.asks_words else "context"
+        names_read = {"good", *TEXT_COLUMNS} - {unread_name}
+        texts = self._layout.texts_of_rows
+        # column of the file -> its name among the rows: NAME_data where NAME is another column
+        names = {x: x for x in texts if x in columns and x not in names_read}
+        names |= {x: f"{x}{DATA_SUFFIX}" for x in texts if f"{x}{DATA_SUFFIX}" in columns}
+        return [x for x, name in names.items() if not _are_parts(columns[name], texts_read)]
+
+    def _are_unrelated(self, unread: Sequence[str], options: TableOptions) -> bool:
+        """Whether unread columns have other words than the columns that options read, as comments.
+
+        False where options read only one column.
+        """
+        columns_read = [*options.wide, *(text.partition("=")[2] for text in options.columns)]
+        if len(columns_read) < 2:
+            return False
+        texts = [name for name in columns_read if name in self._layout.texts_of_rows]
         pairs = product(unread, texts)
-        return len(read) > 1 and not any(self._layout.are_related(*pair) for pair in pairs)
+        return not any(self._layout.are_related(first, second) for first, second in pairs)
 
     @property
     def notes(self) -> list[str]:
-        """What is not known of the readings, a line each."""
+        """What is not known of the readings, a line each: which sentence of a pair is good."""
         pair = self._layout.pair
-        if not (pair and any(x.options.wide == pair and not x.options.good for x in self.readings)):
+        options = [reading.options for reading in self.readings]
+        if not pair or not any(x.wide == pair and not x.good for x in options):
             return []
         good, bad = pair
-        named = f"--columns sentence_good={good} sentence_bad={bad}"
-        notes = [f"which of {good} and {bad} is good is not known: if it is {good}, give {named}"]
         if self._layout.verdicts:
             which = f"{self._layout.verdicts} may say which of {good} and {bad} is good in a row"
             remedy = "then write it into a column sentence_good, the other in sentence_bad"
             return [f"{which}: {remedy}"]
-        return notes
-
-    def _options(self) -> list[str]:
-        return [as_typed(reading.options) for reading in self.readings]
+        named = f"--columns sentence_good={good} sentence_bad={bad}"
+        return [f"which of {good} and {bad} is good is not known: if it is {good}, give {named}"]
 
     def _message(self) -> str:
+        """The error in one line: what is missing, what is there, and which options may help."""
         names = ", ".join(self.columns)
         needs = "give context and target, or a sentence, or sentence_good and sentence_bad"
-        choices = self._options() or [as_typed(options) for options in self.candidates[:1]]
-        hint = f"perhaps {', or '.join(choices)}"
+        proposed = [reading.options for reading in self.readings] or self.candidates[:1]
+        hint = f"perhaps {', or '.join(map(as_typed, proposed))}"
         if self.other:
-            hint = f"{'it may have ' if self.other.command else ''}{self.other.text()}"
+            hint = f"it may have {self.other.text()}" if self.other.command else self.other.text()
         if self._layout.pair and not (self.other and self.other.command):
             good, bad = self._layout.pair
             remedy = f"--columns sentence_good={good} sentence_bad={bad}, or the other way round"
@@ -170,54 +187,81 @@ def readings_with_contexts(
         read: returns the rows with further options.
     """
     layout = TextColumns(columns)
-    for options in () if not_stimuli(layout) else texts_after_contexts(layout):
+    if not_stimuli(layout):
+        return
+    for options in texts_after_contexts(layout):
         with suppress(BadInput):
             yield Reading(options, read(options))
 
 
 def own_names(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Returns columns by the names that they have in the file; see `name_columns`."""
-    own = {name: name.removesuffix(DATA_SUFFIX) for name in columns}
-    return {name if own[name] in columns else own[name]: x for name, x in columns.items()}
+    """Returns columns by the names that they have in the file, without an added `_data`.
+
+    >>> own_names({"item": ["1"], "sentence_data": ["a"]})
+    {'item': ['1'], 'sentence': ['a']}
+    """
+    values_of_name = {}
+    for name, values in columns.items():
+        own_name = name.removesuffix(DATA_SUFFIX)
+        is_taken = own_name in columns
+        values_of_name[name if is_taken else own_name] = values
+    return values_of_name
 
 
-def _of_source(options: TableOptions, sources: Mapping[str, str]) -> TableOptions:
-    """Options with columns by the names that they have in the file."""
+def _with_source_names(options: TableOptions, sources: Mapping[str, str]) -> TableOptions:
+    """Options that name columns as the file does.
 
-    def own(name: str, mark: str) -> str:
-        column, sign, rest = name.partition(mark)
+    Args:
+        options: that name columns by the names that are read.
+        sources: name that is read -> name in the file, where it is another one.
+    """
+
+    def renamed(text: str, mark: str = "") -> str:
+        """A text that begins with the name of a column, which goes up to a mark or to its end."""
+        column, sign, rest = text.partition(mark) if mark else (text, "", "")
         return f"{sources.get(column, column)}{sign}{rest}"
 
     pairs = (text.partition("=") for text in options.columns)
     return replace(
         options,
-        columns=tuple(f"{name}={sources.get(column, column)}" for name, _, column in pairs),
-        wide=tuple(sources.get(name, name) for name in options.wide),
-        filter=tuple(own(text, "=") for text in options.filter),
-        critical=tuple(own(text, ":") for text in options.critical),
+        columns=tuple(f"{name}={renamed(column)}" for name, _, column in pairs),
+        wide=tuple(renamed(name) for name in options.wide),
+        filter=tuple(renamed(text, "=") for text in options.filter),
+        critical=tuple(renamed(text, ":") for text in options.critical),
     )
 
 
 def _are_parts(values: Sequence[Any], texts: Sequence[str]) -> bool:
-    """Whether nine in ten values stand in a text of their rows."""
-    texts_of: dict[str, list[str]] = defaultdict(list)
+    """Whether nine in ten distinct values are a part of the text of one of their rows.
+
+    Args:
+        values: (n rows,); empty ones do not count.
+        texts: (n rows,).
+    """
+    texts_of: dict[str, list[str]] = defaultdict(list)  # value -> the texts of its rows
     for value, text in zip(values, texts, strict=True):
         texts_of[str(value or "").strip()].append(text)
     texts_of.pop("", None)
-    inside = [any(value in text for text in of_value) for value, of_value in texts_of.items()]
-    return 10 * sum(inside) >= 9 * len(inside)
+    n_parts = sum(any(value in text for text in rows) for value, rows in texts_of.items())
+    return n_parts >= 0.9 * len(texts_of)
 
 
 def check_layout(table: Table) -> None:
-    """Raises `UnknownLayout` for a table in which no column has texts and something is known."""
+    """Raises `UnknownLayout` for a table whose texts are not known, but what it may be is.
+
+    Texts are known where the table has a form, or contexts and targets. Sentences with gaps have no
+    form unless there are target words.
+    """
     columns = table.columns
-    if columns.keys() >= _PARTS:
+    if columns.keys() >= _COLUMNS_OF_PARTS:
         what = "a row is a region or a word of `lmdiag items --per`, which `lmdiag analyse` reads"
         raise BadInput(f"{table.name}: {what}; `lmdiag items` without it writes a row per text")
     form = table.form or form_of(columns, table.chosen.keys() & columns.keys())
-    is_alone = "sentence" in columns and "target" not in columns and "sentence" not in table.chosen
-    if form == "sentences" and not table.form and is_alone and _lack_words(columns["sentence"]):
-        form = ""
+    if form == "sentences" and not table.form:
+        may_have_gaps = "sentence" in columns and "target" not in columns
+        is_chosen = "sentence" in table.chosen
+        if may_have_gaps and not is_chosen and _lack_words(columns["sentence"]):
+            form = ""
     if not len(table) or form or {"context", "target"} <= columns.keys():
         return
     unknown = UnknownLayout(table)
@@ -227,11 +271,11 @@ def check_layout(table: Table) -> None:
 
 
 def _lack_words(sentences: Sequence[Any]) -> bool:
-    """Whether sentences have the marker of a missing word, or all end in an ellipsis."""
+    """Whether some sentences have the marker of a missing word, or all end in an ellipsis."""
     values = values_of(sentences)
     are_open = len(values.levels) > 1 and all(map(ends_open, values.levels))
-    is_marked = any(_GAP(text) for text in values.levels[:SAMPLE])
-    return are_open or is_marked or values.are_underscored
+    have_gaps = any(map(_find_gap, values.levels[:SAMPLE]))
+    return are_open or have_gaps or values.are_underscored
 
 
 def _refuse_unfit_texts(table: Table) -> None:

@@ -7,7 +7,6 @@ than once, and which no condition explains.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from lmdiag.stimuli.values.codes import combine_codes, is_determined_by, n_distinct, n_distinct_by
@@ -23,11 +22,15 @@ if TYPE_CHECKING:
 _AMOUNTS = {"count", "cloze", "targetcloze"}
 """Names of the columns of counts and shares that are read."""
 
-_MOST_SPREAD = 0.1  # of sums of counts, in standard deviations by their mean
-_MOST_SAID = 2  # columns of words that people gave: as typed, and as corrected
+_MOST_SPREAD = 0.1  # of sums of counts: standard deviation by mean
+_MOST_RESPONSE_COLUMNS = 2  # of words that people gave: as typed, and as corrected
 _ROUNDING = 0.02  # of sums of shares
 _MOST_CONTEXTS = 8  # columns that are tried as contexts
 _MOST_COLUMNS = 40  # columns of words, and of labels, that are tried for each
+
+# share of the contexts that have several words, and of those that have one word twice, at least: in
+# some contexts all people give the same word, and in others each gives another one
+_LEAST_CONTEXTS = 1 / 4
 
 
 class ResponseColumns(NamedTuple):
@@ -44,24 +47,30 @@ class ResponseColumns(NamedTuple):
 
 def response_columns(layout: TableLayout) -> ResponseColumns | None:
     """Returns the columns of a table with responses to contexts; None for other tables."""
-    for context in _contexts(layout)[:_MOST_CONTEXTS]:
-        field = "sentence" if layout.values[context].have_gaps else "context"
-        has_items = layout.item and layout.values[layout.item].are_groups
-        columns = ({"item": layout.item} if has_items else {}) | {field: context}
+    for context in _context_columns(layout)[:_MOST_CONTEXTS]:
+        columns: dict[str, str] = {}
+        if layout.item and layout.values[layout.item].are_groups:
+            columns["item"] = layout.item
+        columns["sentence" if layout.values[context].have_gaps else "context"] = context
         if wide := _wide_responses(layout, context):
             return ResponseColumns(columns, wide)
-        response = _response(layout, context)
+        response = _response_column(layout, context)
         if response:
+            columns["response"] = response
             amount = amount_column(layout.values, context, response)
-            columns |= {"response": response} | ({amount[0]: amount[1]} if amount else {})
+            if amount:
+                kind, column = amount
+                columns[kind] = column
             return ResponseColumns(columns)
     return None
 
 
-def _contexts(layout: TableLayout) -> list[str]:
-    """The columns that may have contexts: of a known name, with gaps, or without an end.
+def _context_columns(layout: TableLayout) -> list[str]:
+    """The columns that may have contexts, the most likely first.
 
-    The latter have the most different texts of the table, as no column of notes has.
+    Those of a known name, if there are some. Else columns of texts with gaps, or which are called
+    sentences and repeat, or without an end. The latter have the most different texts of the table,
+    as no column of notes has.
     """
     texts = layout.of_kind("text", "question")
     if layout.n_rows > 1 and not named_columns("reader", layout.values):
@@ -69,73 +78,92 @@ def _contexts(layout: TableLayout) -> list[str]:
     known = [x for x in named_columns("context", layout.values) if layout.kinds[x] == "text"]
     if known:
         return [x for x in known if x in texts]
+    sentences = [x for x in texts if folded(x) == "sentence"]
+    repeated = [x for x in sentences if not layout.values[x].hardly_repeat]
+    with_gaps = [x for x in texts if layout.values[x].have_gaps]
     n_texts = {x: len(layout.values[x].levels) for x in texts}
     most = max((2, *n_texts.values()))
-    open_texts = (x for x in texts if layout.values[x].are_fragments and n_texts[x] == most)
-    open_texts = (x for x in open_texts if not layout.values[x].are_short)
-    repeated = (x for x in texts if folded(x) == "sentence" and not layout.values[x].hardly_repeat)
-    named_or_gap = (*repeated, *(x for x in texts if layout.values[x].have_gaps))
-    return [*dict.fromkeys((*named_or_gap, *open_texts))]
+    open_texts = [x for x in texts if layout.values[x].are_fragments and n_texts[x] == most]
+    open_texts = [x for x in open_texts if not layout.values[x].are_short]
+    return [*dict.fromkeys((*repeated, *with_gaps, *open_texts))]
 
 
-def _response(layout: TableLayout, context: str) -> str:
-    """The column with the responses to contexts; "" for none."""
+def _response_column(layout: TableLayout, context: str) -> str:
+    """The column with the responses to the contexts of a column; "" for none.
+
+    A column of a known name, as response, is taken where something else shows that people gave
+    words: readers, counts, or a name with no other meaning. Else the values decide.
+    """
     words = [x for x in layout.values if layout.kinds[x] in ("word", "label", "list", "text")]
     words = [x for x in words if x not in (context, layout.item) and not is_named_as(x, "reader")]
     words = [x for x in words if x not in layout.reader_attributes and not is_named_as(x, "list")]
-    # The same few words after all contexts are levels of something, unless they are counted.
-    named_words = named_columns("response", words) if _has_several_words(layout, context) else []
-    words = [x for x in words if x in named_words or not _are_general(layout, context, x)]
-    words = [x for x in words if not _is_condition(x)]
+    are_counted = _has_counts(layout, context)
+    # the same few words after all contexts are levels of something, unless they are counted
+    counted_words = named_columns("response", words) if are_counted else []
+    words = [
+        x for x in words if x in counted_words or not _stand_in_most_contexts(layout, context, x)
+    ]
+    words = [x for x in words if not folded(x).startswith("cond")]  # conditions
     words = [x for x in words if layout.values[x].have_letters]
     known = named_columns("response", words)
     readers = [layout.values[name] for name in named_columns("reader", layout.values)]
     has_readers = any(len(x.levels) < x.n_filled or x.is_number for x in readers)
-    is_said = has_readers or _has_several_words(layout, context)
-    if known and (is_said or folded(known[0]) in NAMES_OF_RESPONSES):
+    if known and (has_readers or are_counted or folded(known[0]) in NAMES_OF_RESPONSES):
         return known[0]
     short = [x for x in words if layout.values[x].are_short and layout.kinds[x] != "label"]
-    said = [x for x in short[:_MOST_COLUMNS] if _are_said(layout, context, x)]
-    if len(said) > _MOST_SAID:  # parts of sentences
+    short = [x for x in short[:_MOST_COLUMNS] if _are_short_responses(layout, context, x)]
+    if len(short) > _MOST_RESPONSE_COLUMNS:  # parts of sentences
         return ""
-    long = [x for x in words if has_readers or x in known]
-    long = [x for x in long if layout.kinds[x] == "text" and _are_produced(layout, context, x)]
-    return next(iter((*named_columns("response", said), *long, *said)), "")
+    long = [x for x in words if layout.kinds[x] == "text" and (has_readers or x in known)]
+    long = [x for x in long if _are_long_responses(layout, context, x)]
+    likely = [*named_columns("response", short), *long, *short]
+    return likely[0] if likely else ""
 
 
-def _are_general(layout: TableLayout, context: str, name: str) -> bool:
-    """Whether values are those of most contexts, as of lists and ratings; words may be, too."""
+def _stand_in_most_contexts(layout: TableLayout, context: str, name: str) -> bool:
+    """Whether each value of a column stands beside most contexts, as those of lists and ratings do.
+
+    Three or more words in a column that is called response, or the like, may do so.
+
+    Args:
+        layout: of all columns.
+        context: the column of contexts.
+        name: the column of values.
+    """
     contexts = layout.values[context]
     values = layout.values[name]
     n_pairs = n_distinct(combine_codes(contexts.codes, values.codes))
     n_contexts = len(contexts.levels)
-    is_general = n_contexts > 2 and 2 * n_pairs > n_contexts * len(values.levels)
-    return is_general and (len(values.levels) < 3 or folded(name) not in NAMES_OF_RESPONSES)
+    stand_in_most = n_contexts > 2 and 2 * n_pairs > n_contexts * len(values.levels)
+    may_be_responses = len(values.levels) > 2 and folded(name) in NAMES_OF_RESPONSES
+    return stand_in_most and not may_be_responses
 
 
-def _is_condition(name: str) -> bool:
-    return folded(name).startswith("cond")
-
-
-def _are_produced(layout: TableLayout, context: str, name: str) -> bool:
+def _are_long_responses(layout: TableLayout, context: str, name: str) -> bool:
     """Whether texts of several words hardly repeat, and most contexts have several of them."""
-    is_long = not layout.values[name].are_short and layout.values[name].hardly_repeat
-    differ = layout.values[name].differs_within(layout.values[context])
-    return is_long and differ and not layout.values[context].hardly_repeat
-
-
-def _has_several_words(layout: TableLayout, context: str) -> bool:
-    """Whether counts or shares stand beside contexts, of which most have several rows."""
+    texts = layout.values[name]
     contexts = layout.values[context]
-    is_counted = not _AMOUNTS.isdisjoint(map(folded, layout.values))
-    return is_counted and 2 * len(contexts.levels) <= contexts.n_filled
+    are_own_words = not texts.are_short and texts.hardly_repeat
+    return are_own_words and texts.differs_within(contexts) and not contexts.hardly_repeat
 
 
-def _are_said(layout: TableLayout, context: str, name: str) -> bool:
-    """Whether words are responses to contexts by what they are.
+def _has_counts(layout: TableLayout, context: str) -> bool:
+    """Whether a column is named as counts or shares, and contexts have two rows on average."""
+    contexts = layout.values[context]
+    has_amounts = any(folded(name) in _AMOUNTS for name in layout.values)
+    return has_amounts and 2 * len(contexts.levels) <= contexts.n_filled
 
-    In a quarter of the contexts a word stands twice, in a quarter there are several words, and no
-    column of labels tells which of them.
+
+def _are_short_responses(layout: TableLayout, context: str, name: str) -> bool:
+    """Whether words are responses to contexts, by how they are spread over the rows.
+
+    Many contexts have several words, many have one word twice, and no column of labels tells which
+    word stands where, as a condition does.
+
+    Args:
+        layout: of all columns.
+        context: the column of contexts.
+        name: the column of words.
     """
     import numpy as np
 
@@ -145,31 +173,36 @@ def _are_said(layout: TableLayout, context: str, name: str) -> bool:
     contexts, words = contexts[filled], words[filled]
     if not len(words):
         return False
-    n_words = n_distinct_by(contexts, words)
+    n_words = n_distinct_by(contexts, words)  # different words of each context
     n_rows = np.bincount(contexts, minlength=len(n_words))
-    n_contexts = np.count_nonzero(n_rows)
-    has_several = 4 * np.count_nonzero(n_words > 1) >= n_contexts
-    has_repeated = 4 * np.count_nonzero(n_rows > n_words) >= n_contexts
+    least = _LEAST_CONTEXTS * np.count_nonzero(n_rows)
+    has_several = np.count_nonzero(n_words > 1) >= least
+    has_repeated = np.count_nonzero(n_rows > n_words) >= least
     if not (has_several and has_repeated):
         return False
-    few = (v for x, v in layout.values.items() if x != name and len(v.levels) <= MOST_LABELS)
-    labels = [values.codes[filled] for values in islice(few, _MOST_COLUMNS)]
-    labels = [x for x in labels if 2 * n_distinct(combine_codes(contexts, x)) <= len(words)]
-    return not any(is_determined_by(words, [contexts, x]) for x in labels)
+    labels = [x for x in layout.values if x != name and len(layout.values[x].levels) <= MOST_LABELS]
+    for label in labels[:_MOST_COLUMNS]:
+        codes = layout.values[label].codes[filled]
+        # labels that divide the contexts into single rows would tell any word
+        has_several_rows = 2 * n_distinct(combine_codes(contexts, codes)) <= len(words)
+        if has_several_rows and is_determined_by(words, [contexts, codes]):
+            return False
+    return True
 
 
 def _wide_responses(layout: TableLayout, context: str) -> list[str]:
-    """The columns with a response each to the context of a row.
+    """The columns with a response each to the context of a row, as word1, word2, word3; or [].
 
     Their names differ in numbers alone, and some of them have the same response in many rows,
     as words of conditions never have.
     """
     for names in layout.numbered_words():
         rows = zip(*(layout.texts(name) for name in names), strict=True)
-        said = [[word.strip().casefold() for word in row if word.strip()] for row in rows]
-        said = [words for words in said if len(words) > 1]
-        n_shared = sum(len({*words}) < len(words) for words in said)
-        if context not in names and said and 4 * n_shared >= len(said):
+        responses = [[word.strip().casefold() for word in row if word.strip()] for row in rows]
+        responses = [words for words in responses if len(words) > 1]
+        n_with_repeated = sum(len({*words}) < len(words) for words in responses)
+        are_responses = responses and n_with_repeated >= _LEAST_CONTEXTS * len(responses)
+        if context not in names and are_responses:
             return names
     return []
 
@@ -180,28 +213,35 @@ def _wide_responses(layout: TableLayout, context: str) -> list[str]:
 def amount_column(
     columns: Mapping[str, DistinctValues], context: str, response: str
 ) -> tuple[Literal["count", "cloze"], str] | None:
-    """Returns what the rows of responses are counted by, and its column; None for nothing.
+    """Returns the column that counts how many people gave each response, and as what; or None.
 
-    That is where each word stands once with its context, and no column of readers, counts or shares
-    is named: a column of numbers that is called so, whose sums over contexts are shares, or do not
-    depend on the number of words.
+    That is "count" for numbers of people or "cloze" for shares of them. Such a column is looked for
+    where each word stands once with its context, and where no column is named as readers, or as
+    counts or shares that are read anyway.
+
+    Args:
+        columns: name -> its distinct values.
+        context: the column of contexts.
+        response: the column of words.
     """
     import numpy as np
 
-    if named_columns("reader", columns) or not _AMOUNTS.isdisjoint(map(folded, columns)):
+    if named_columns("reader", columns) or any(folded(name) in _AMOUNTS for name in columns):
         return None
     contexts = columns[context].codes
     pairs = combine_codes(contexts, columns[response].codes)
+    filled = pairs >= 0
     n_pairs = n_distinct(pairs)
-    n_contexts = len(np.unique(contexts[pairs >= 0]))
-    if n_pairs < np.count_nonzero(pairs >= 0) or n_pairs < 2 * n_contexts:
+    n_contexts = len(np.unique(contexts[filled]))
+    stand_once = n_pairs == np.count_nonzero(filled)
+    if not stand_once or n_pairs < 2 * n_contexts:  # fewer than two words for a context
         return None
     names = [name for name, values in columns.items() if values.is_number]
     names = [x for x in names if not any(is_named_as(x, y) for y in ("item", "list", "position"))]
     known = [*named_columns("cloze", names), *named_columns("count", names)]
     for name in dict.fromkeys((*known, *names)):
         values = np.array([*map(float, columns[name].levels), np.nan])[columns[name].codes]
-        kind = _kind_of_amounts(values[pairs >= 0], contexts[pairs >= 0], is_known=name in known)
+        kind = _kind_of_amounts(values[filled], contexts[filled], is_known=name in known)
         if kind:
             return kind, name
     return None
@@ -210,16 +250,26 @@ def amount_column(
 def _kind_of_amounts(
     values: NDArray[np.float64], contexts: NDArray[np.intp], *, is_known: bool
 ) -> Literal["count", "cloze", ""]:
-    """What numbers of words are: shares of their context, counts, or nothing of both."""
+    """What the numbers of words are: "cloze" for shares of people, "count" for numbers of them.
+
+    "" where they are neither.
+
+    Args:
+        values: (n words,).
+        contexts: number of the context of each word, (n words,).
+        is_known: whether the column is named as counts or shares.
+    """
     import numpy as np
 
     if np.isnan(values).any() or values.min() < 0 or len({*values.tolist()}) < 2:
         return ""
-    sums = np.bincount(contexts, values)[np.unique(contexts)]
-    if sums.max() <= 1 + _ROUNDING:
+    sums = np.bincount(contexts, values)[np.unique(contexts)]  # of each context
+    if sums.max() <= 1 + _ROUNDING:  # below 1 where rare words are left out
         return "cloze" if is_known or np.median(sums) > 0.5 else ""
     if is_known and (values % 1 == 0).all():
         return "count"
+    # counts of any name: as many people in each context, who gave more or fewer different words
     n_words = np.bincount(contexts)[np.unique(contexts)]
-    is_even = sums.std() <= _MOST_SPREAD * sums.mean()
-    return "count" if is_even and n_words.std() > 2 * _MOST_SPREAD * n_words.mean() else ""
+    are_sums_even = sums.std() <= _MOST_SPREAD * sums.mean()
+    are_words_uneven = n_words.std() > 2 * _MOST_SPREAD * n_words.mean()
+    return "count" if are_sums_even and are_words_uneven else ""

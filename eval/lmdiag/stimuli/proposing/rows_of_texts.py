@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from lmdiag.stimuli.proposing.other_rows import OtherRows
 from lmdiag.stimuli.proposing.shapes import (
-    has_many_alternatives,
-    have_words_each,
-    labels_of_each,
+    exchanged_parts,
+    have_target_each,
+    labels_by_text,
     named_alternatives,
 )
 from lmdiag.stimuli.proposing.text_columns import TextColumns
@@ -22,15 +22,18 @@ from lmdiag.stimuli.values.names import are_judged
 from lmdiag.text import first_few, folded, shortened
 from lmdiag.types import TableOptions
 
-_FITS = {
+_FIT_STATISTICS = {
     "aic", "bic", "loglik", "deviance", "chisq", "estimate", "stderror", "tvalue", "zvalue",
     "prt", "prz", "prchisq", "npar",
 }  # fmt: skip
-_MEANS = {"mean", "means", "sd", "se", "sem", "ci", "cilow", "cihigh", "lower", "upper", "stdev"}
+_GROUP_STATISTICS = {
+    "mean", "means", "sd", "se", "sem", "ci", "cilow", "cihigh", "lower", "upper", "stdev",
+}  # fmt: skip
 """Folded names of columns of statistics, of models and of groups."""
 
+# levels of columns that say how two texts are related, and parts of the names of such columns
 _INFERENCES = {"entailment", "contradiction", "neutral", "notentailment", "nonentailment"}
-_SIMILARITIES = re.compile(r"simil|related|paraphras|duplicate|dist|entail|sts").search
+_names_similarity = re.compile(r"simil|related|paraphras|duplicate|dist|entail|sts").search
 _LANGUAGES = {
     "en", "de", "fr", "es", "it", "nl", "pt", "ru", "zh", "ja", "ko", "ar", "he", "hi", "tr", "fi",
     "pl", "cs", "sv", "da", "el", "hu", "ro", "uk", "vi", "th", "english", "german", "french",
@@ -40,45 +43,65 @@ _LANGUAGES = {
 }  # fmt: skip
 """Parts of the names of columns of a text in one of several languages."""
 
+_MOST_NAMES = 6  # columns of texts that a message names
+
 
 def not_stimuli(layout: TextColumns) -> OtherRows | None:
-    """Returns what a row is of a table of statistics, or of two texts that are compared."""
-    names = {*map(folded, layout.values)}
+    """Returns what a row is in a table of statistics, or of two texts that are compared.
+
+    None for other tables.
+    """
+    names = {folded(name) for name in layout.values}
+    # parts of names behind the last full stop, blank or underscore, as "value" of "t value"
     ends = {folded(re.split(r"[._ ]", name.rstrip("._ "))[-1]) for name in layout.values}
-    are_fits = len((names | ends) & _FITS) > 1
-    are_means = len(names & _MEANS) > 1 and not (layout.sentences or layout.item)
+    are_fits = len((names | ends) & _FIT_STATISTICS) > 1
+    are_means = len(names & _GROUP_STATISTICS) > 1 and not (layout.sentences or layout.item)
     if (are_fits or are_means) and not layout.reader_attributes:
         return OtherRows("", "results, as means or estimates, and neither stimuli nor responses")
     return _compared_texts(layout)
 
 
 def _compared_texts(layout: TextColumns) -> OtherRows | None:
-    """Two texts of which a column says how they are related, or which are in two languages."""
+    """What a row with two texts is, if a column says how they are related, or they are translated.
+
+    None for other tables: two texts may be two conditions of an item.
+    """
     texts = layout.sentences
     if len(texts) != 2:
         return None
-    one = f"{_reads(texts[:1])} reads one of them"
+    remedy = f"{_option_for_sentences(texts[0])} reads one of them"
     both = " and ".join(texts)
-    levels = {folded(x) for v in layout.values.values() for x in v.levels[:3]}
-    is_named = any(_SIMILARITIES(folded(x)) for x in layout.values if x not in texts)
-    is_named |= any(
-        folded(name) in ("score", "gold", "goldscore", "label", "sim") and values.are_amounts
-        for name, values in layout.values.items()
-    )
-    plain = {*map(folded, texts)}
-    is_compared = is_named or plain == {"premise", "hypothesis"} or len(levels & _INFERENCES) > 1
-    is_pair = bool(layout.pair) and are_judged(layout.pair)
-    if is_compared and not is_pair and not labels_of_each(layout, texts):
+    is_judged = bool(layout.pair) and are_judged(layout.pair)
+    if _has_relation(layout, texts) and not is_judged and not labels_by_text(layout, texts):
         what = f"two texts that are compared ({both}), not two conditions of one item"
-        return OtherRows("", what, remedy=one)
-    first, second = (_parts_of(name) & _LANGUAGES for name in texts)
-    if first != second and layout.shared_words(*texts) < RELATED and not layout.contexts:
-        return OtherRows("", f"a text and its translation ({both})", remedy=one)
+        return OtherRows("", what, remedy=remedy)
+    first_language, second_language = (_words_of_name(name) & _LANGUAGES for name in texts)
+    are_languages = first_language != second_language
+    if are_languages and layout.shared_words(*texts) < RELATED and not layout.contexts:
+        return OtherRows("", f"a text and its translation ({both})", remedy=remedy)
     return None
 
 
-def _parts_of(name: str) -> set[str]:
-    return {*re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())}
+def _has_relation(layout: TextColumns, texts: Sequence[str]) -> bool:
+    """Whether a column says how the two texts of a row are related, as similarity or entailment.
+
+    Or the texts are called premise and hypothesis.
+    """
+    score_names = ("score", "gold", "goldscore", "label", "sim")
+    for name, values in layout.values.items():
+        if name not in texts and _names_similarity(folded(name)):
+            return True
+        if folded(name) in score_names and values.are_amounts:
+            return True
+    first_levels = (level for values in layout.values.values() for level in values.levels[:3])
+    inferences = _INFERENCES.intersection(map(folded, first_levels))
+    return len(inferences) > 1 or {*map(folded, texts)} == {"premise", "hypothesis"}
+
+
+def _words_of_name(name: str) -> set[str]:
+    """The words of the name of a column, in lower case: `text_en` and `textEn` have "en"."""
+    with_blanks = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return {*re.findall(r"[^\W\d_]+", with_blanks.lower())}
 
 
 def rows_of_texts(
@@ -89,29 +112,33 @@ def rows_of_texts(
     """Returns what a row with texts seems to be, and which options to look at; None without texts.
 
     Args:
+        layout: of all columns.
         problems: options that do not read the table -> why.
         partial: options that read all texts but those of some columns -> these.
     """
     texts = layout.sentences
-    if not (texts or has_many_alternatives(layout)):
-        same = [x for x in layout.of_kind("text") if len(layout.values[x].levels) == 1]
-        what = f"one text in all rows ({', '.join(same)}), and none that differs between them"
-        return OtherRows("", what) if same else None
+    if not (texts or exchanged_parts(layout)):
+        constant = [x for x in layout.of_kind("text") if len(layout.values[x].levels) == 1]
+        if not constant:
+            return None
+        what = f"one text in all rows ({', '.join(constant)}), and none that differs between them"
+        return OtherRows("", what)
     if layout.gapped == "sentence" and not layout.values["sentence"].are_underscored:
         return None  # there is an error for it
-    named = f" ({', '.join(texts)})" if len(texts) < 7 else ""
-    several = f"{len(texts)} texts in a row{named}"
+    several = f"{len(texts)} texts in a row"
+    if len(texts) <= _MOST_NAMES:
+        several += f" ({', '.join(texts)})"
     if partial:
         options, unread = next(iter(partial.items()))
-        return OtherRows(
-            "", several, remedy=f"{as_typed(options)} reads all but {first_few(unread)}"
-        )
+        remedy = f"{as_typed(options)} reads all but {first_few(unread)}"
+        return OtherRows("", several, remedy=remedy)
     what, remedy = next(_shapes(layout), ("", ""))
     if not what:
         what = several if len(texts) > 1 else f"texts in {texts[0]}"
-        remedy = f"{_reads(texts[:1])} reads one of them"
+        remedy = f"{_option_for_sentences(texts[0])} reads one of them"
         if len(texts) > 1:
-            remedy += f", {as_typed(TableOptions(wide=tuple(texts[:6])))} all as conditions"
+            all_texts = TableOptions(wide=tuple(texts[:_MOST_NAMES]))
+            remedy += f", {as_typed(all_texts)} all as conditions"
         if problems:
             options, problem = next(iter(problems.items()))
             remedy = f"{as_typed(options)} is not enough: {shortened(problem, 300)}"
@@ -119,19 +146,24 @@ def rows_of_texts(
 
 
 def _shapes(layout: TextColumns) -> Iterator[tuple[str, str]]:
-    """Yields what a row is if no option makes stimuli of it, and what does."""
+    """Yields what a row may be of which no option makes stimuli, and the remedy, likely ones first.
+
+    For example, ("2 texts in a row (s1, s2), each with a label (l1, l2)", "write a row for each
+    text and its label").
+    """
     texts = layout.sentences
-    parts = has_many_alternatives(layout)
+    parts = exchanged_parts(layout)
     if not parts and len(texts) > 1 and not layout.pair:
         parts = [*chain.from_iterable(named_alternatives(layout))]
     if parts:
         what = f"{', '.join(parts)} are parts of sentences of several conditions"
         yield what, "write the sentences of each condition into a column"
-    if len(texts) > 1 and have_words_each(layout, texts):
+    if len(texts) > 1 and have_target_each(layout, texts):
         both = f"{', '.join(texts)} and {', '.join(layout.words)}"
         what = f"{both} are several contexts and targets in a row"
         yield what, "write a row for each context and its target"
-    if len(texts) > 1 and (labels := labels_of_each(layout, texts)):
+    labels = labels_by_text(layout, texts)
+    if labels:
         both = f"texts in a row ({', '.join(texts)}), each with a label ({', '.join(labels)})"
         yield f"{len(texts)} {both}", "write a row for each text and its label"
     values = [layout.values[name] for name in texts]
@@ -139,7 +171,8 @@ def _shapes(layout: TextColumns) -> Iterator[tuple[str, str]]:
         yield f"{', '.join(texts)} are parts of sentences", "write whole sentences into a column"
     if len(texts) == 2 and not (layout.pair or layout.are_related(*texts)):
         first, second = map(shlex.quote, texts)
-        remedy = f"{_reads(texts[:1])} reads one of them; where the second follows the first, "
+        remedy = f"{_option_for_sentences(texts[0])} reads one of them; "
+        remedy += "where the second follows the first, "
         remedy += f"--columns context={first} target={second}, or context={first} "
         remedy += f"sentence={second} with --critical COLUMN for one word of it"
         yield f"two texts in a row ({' and '.join(texts)})", remedy
@@ -157,6 +190,6 @@ def _begin_small(values: DistinctValues) -> bool:
     return values.share_capital is not None and values.share_capital < 0.5
 
 
-def _reads(texts: Collection[str]) -> str:
-    """The option that reads one column as sentences."""
-    return as_typed(TableOptions(columns=tuple(f"sentence={name}" for name in texts)))
+def _option_for_sentences(column: str) -> str:
+    """The option, as it is typed, that reads a column as sentences: --columns sentence=COLUMN."""
+    return as_typed(TableOptions(columns=(f"sentence={column}",)))

@@ -32,24 +32,29 @@ from lmdiag.types import TableOptions
 _SHORT = 3  # letters of articles and prepositions
 
 
+_WORD_KINDS = ("word", "label", "text")
+"""Kinds of columns that may have parts of sentences."""
+
+
 def candidates(layout: TextColumns) -> Iterator[TableOptions]:
     """Yields the options that may read a table, the most likely first."""
     if layout.gapped:
         yield from words_in_gaps(layout)
         return
-    if has_many_alternatives(layout):
+    if exchanged_parts(layout):
         return
-    of_parts = [*parts_of_sentences(layout)]
-    yield from of_parts
-    if not of_parts:
-        after = [*texts_after_contexts(layout)]
-        yield from after
-        context = _context(layout) if after else ""
-        yield from sentences(layout, [x for x in layout.sentences if x != context])
+    options_for_parts = [*parts_of_sentences(layout)]
+    if options_for_parts:
+        yield from options_for_parts
+        return
+    options_for_contexts = [*texts_after_contexts(layout)]
+    yield from options_for_contexts
+    context = _context_column(layout) if options_for_contexts else ""
+    yield from sentences(layout, [x for x in layout.sentences if x != context])
 
 
-def _item(layout: TextColumns) -> dict[str, str]:
-    """The column of the items, by the name that is read."""
+def _item_column(layout: TextColumns) -> dict[str, str]:
+    """{"item": the column of items}; {} where it is called so, or there is none."""
     return {"item": layout.item} if layout.item and folded(layout.item) != "item" else {}
 
 
@@ -57,23 +62,38 @@ def _item(layout: TextColumns) -> dict[str, str]:
 
 
 def words_in_gaps(layout: TextColumns) -> Iterator[TableOptions]:
-    """Yields the words at the gap of a text."""
+    """Yields the options that read words, or the words of conditions, at the gap of a text."""
     words = layout.words
     if len(words) > 1 or (words and not layout.stands_in(words[0], layout.gapped)):
-        options = _of_words(layout, {**_item(layout), "sentence": layout.gapped})
+        options = _options_for_words(layout, {**_item_column(layout), "sentence": layout.gapped})
         gap = "_" if layout.values[layout.gapped].are_underscored else ""
         yield replace(options, gap=gap)
 
 
-def _of_words(layout: TextColumns, columns: Mapping[str, str]) -> TableOptions:
-    """The words of a text: one, or those of its conditions."""
+def _options_for_words(layout: TextColumns, columns: Mapping[str, str]) -> TableOptions:
+    """The options that read the words of a table as targets; several columns are conditions.
+
+    Args:
+        layout: of all columns.
+        columns: known name -> column, of the contexts of the words and of their items.
+    """
     if len(layout.words) > 1:
-        return _wide(layout, layout.words, columns)
+        return _options_for_conditions(layout, layout.words, columns)
     return TableOptions(columns=named_options({**columns, "target": layout.words[0]}))
 
 
-def _wide(layout: TextColumns, names: Sequence[str], columns: Mapping[str, str]) -> TableOptions:
-    """The texts of conditions, which are compared where their names say which one is good."""
+def _options_for_conditions(
+    layout: TextColumns, names: Sequence[str], columns: Mapping[str, str]
+) -> TableOptions:
+    """The options that read several columns as the texts of one condition each (--wide).
+
+    Two are compared where their names say which one is good.
+
+    Args:
+        layout: of all columns.
+        names: of the columns of texts.
+        columns: known name -> column, of what stands beside the texts.
+    """
     split = split_of(names, layout.values)
     condition = wide_condition(layout.values, names)
     pair = pair_of_texts(names) if len(names) == 2 else ()
@@ -91,26 +111,35 @@ def _wide(layout: TextColumns, names: Sequence[str], columns: Mapping[str, str])
 
 
 def parts_of_sentences(layout: TextColumns) -> Iterator[TableOptions]:
-    """Yields columns as the regions of sentences, or as alternatives between two parts of them."""
-    parts = _parts(layout)
+    """Yields options that read columns as parts of sentences.
+
+    They are regions, or words of conditions between the beginning and the end of a sentence.
+    """
+    parts = _part_columns(layout)
     places = _alternatives(layout) if parts else []
-    yield from filter(None, [_between(layout, parts, places)])
+    if len(places) == 1:
+        between = _options_between_parts(layout, parts, places[0])
+        if between:
+            yield between
     if any(map(pairs_of_conditions, places)):
         return
-    regions = parts or _numbered(layout)
+    regions = parts or _numbered_parts(layout)
     if regions:
-        columns = named_options(_item(layout))
-        yield TableOptions(columns=(*columns, *_as_regions(regions)))
+        columns = named_options(_item_column(layout))
+        yield TableOptions(columns=(*columns, *_region_options(regions)))
     inner = parts[1:-1]
     are_words = all(layout.kinds[name] == "word" for name in inner)
     if len(inner) > 1 and are_words and not places:  # words of conditions, or that follow others
-        yield from filter(None, [_between(layout, parts, [inner])])
+        between = _options_between_parts(layout, parts, inner)
+        if between:
+            yield between
 
 
-def _as_regions(names: Sequence[str]) -> list[str]:
-    """The option that reads columns as regions: a range, or each of them by its number.
+def _region_options(names: Sequence[str]) -> list[str]:
+    """What --columns takes for columns of regions: a range, or each of them by its number.
 
-    A range of columns that differ in their numbers alone leaves out others between them.
+    A range whose ends differ in their numbers alone, as r1..r4, would leave out columns with other
+    names between them.
     """
     stems = [re.sub(r"\d+", "", name) for name in names]
     if stems[0] != stems[-1] or len({*stems}) == 1:
@@ -118,31 +147,35 @@ def _as_regions(names: Sequence[str]) -> list[str]:
     return [f"region_{number}={name}" for number, name in enumerate(names, start=1)]
 
 
-def _parts(layout: TextColumns) -> list[str]:
-    """The neighbouring columns with the parts of sentences, four or more.
+def _part_columns(layout: TextColumns) -> list[str]:
+    """The neighbouring columns with the parts of sentences, four or more; [] for none.
 
-    None but the last ends sentences. In scripts with capitals, the first alone begins with them.
-    The last one ends sentences, or two or more have several words, and not the same ones.
+    In scripts with capitals, the first alone begins with them; see also `_are_parts`.
     """
     parts: list[str] = []
     for name, values in layout.values.items():
-        is_part = layout.kinds[name] in ("word", "label", "text") and values.have_letters
+        is_part = layout.kinds[name] in _WORD_KINDS and values.have_letters
         capital = values.share_capital
         if is_part and parts and (capital is None or capital < 0.5):
             parts.append(name)
         elif _are_parts(layout, parts):
-            break
-        else:
-            is_first = (capital is None or capital >= 0.9) and values.mean_words >= 2
-            parts = [name] if is_part and is_first and values.are_fragments else []
+            break  # the parts end before this column
+        else:  # they may begin here
+            begins = (capital is None or capital >= 0.9) and values.mean_words >= 2
+            parts = [name] if is_part and begins and values.are_fragments else []
         if len(parts) > 1 and not values.are_fragments:
-            break
+            break  # this column ends sentences
     while parts and layout.kinds[parts[-1]] == "label":
         parts.pop()  # a condition
     return parts if _are_parts(layout, parts) else []
 
 
 def _are_parts(layout: TextColumns, names: Sequence[str]) -> bool:
+    """Whether neighbouring columns, four or more, are parts of sentences.
+
+    Only the last one ends sentences. If none does, two or more have several words, and not the
+    same ones, as the sentences of conditions have.
+    """
     if len(names) < 4:
         return False
     if not layout.values[names[-1]].are_fragments:
@@ -150,30 +183,30 @@ def _are_parts(layout: TextColumns, names: Sequence[str]) -> bool:
     texts = [name for name in names[1:] if layout.kinds[name] == "text"]
     if len(texts) < 2 or layout.values[names[0]].share_capital is None:
         return False
-    first, *others = ([*map(_content, layout.texts(x, SAMPLE))] for x in texts)
+    first, *others = ([*map(_content_words, layout.texts(x, SAMPLE))] for x in texts)
     shares = [overlap(a, b) for words in others for a, b in zip(first, words, strict=True)]
     return median(shares) < RELATED
 
 
-def _content(text: str) -> frozenset[str]:
+def _content_words(text: str) -> frozenset[str]:
     """The words of a text without short ones, which are articles and the like."""
     return frozenset(word for word in words_of(text) if len(word) > _SHORT)
 
 
-def _numbered(layout: TextColumns) -> list[str]:
-    """The columns of parts of sentences whose names differ in their numbers alone.
+def _numbered_parts(layout: TextColumns) -> list[str]:
+    """The columns of parts of sentences whose names differ in their numbers alone; [] for none.
 
     There are three or more, with no other words between them, and not all of them are whole
     sentences, which end in a full stop.
     """
-    order = [x for x in layout.values if layout.kinds[x] in ("word", "label", "text")]
+    word_columns = [x for x in layout.values if layout.kinds[x] in _WORD_KINDS]
     has_contexts = any(
         layout.kinds[name] == "text" for name in named_columns("context", layout.values)
     )
     for names in layout.numbered_words():
         if has_contexts and all(layout.kinds[name] != "text" for name in names):
             continue  # words that continue a context
-        inside = order[order.index(names[0]) : order.index(names[-1])]
+        inside = word_columns[word_columns.index(names[0]) : word_columns.index(names[-1])]
         if not all(re.search(r"\d", name) for name in inside):
             continue
         if not all(map(is_ended, layout.values[names[0]].levels)):
@@ -182,117 +215,147 @@ def _numbered(layout: TextColumns) -> list[str]:
 
 
 def _alternatives(layout: TextColumns) -> list[list[str]]:
-    """The columns with words or texts of several conditions at each place of a sentence.
+    """The columns that have alternatives at one place of a sentence, for each such place.
 
-    Names say so, or neighbouring columns have the same words in other rows, or their forms.
+    For example, [["verb_sg", "verb_pl"]]: their names differ in a condition. Neighbouring columns
+    are also alternatives if they have the same words in other rows, or forms of one word.
     """
-    kinds = ("word", "label", "text")
-    names = [x for x in layout.values if layout.kinds[x] in kinds and x != layout.item]
+    names = [x for x in layout.values if layout.kinds[x] in _WORD_KINDS and x != layout.item]
     pairs = pairs_of_conditions(names)
     pairs += [pair for pair in pairwise(names) if _are_exchanged(layout, *pair)]
     places: list[set[str]] = []
-    for pair in pairs:
-        place = {*pair}.union(*(other for other in places if not other.isdisjoint(pair)))
-        places = [*(other for other in places if other.isdisjoint(place)), place]
+    for pair in pairs:  # pairs that share a column are of one place
+        place = {*pair}
+        for joined_place in places:
+            if not joined_place.isdisjoint(pair):
+                place |= joined_place
+        places = [other for other in places if other.isdisjoint(place)]
+        places.append(place)
     return [[name for name in names if name in place] for place in places]
 
 
 def _are_exchanged(layout: TextColumns, first: str, second: str) -> bool:
-    """Whether two columns have most of their words in common, or forms of them in each row."""
-    if {layout.kinds[first], layout.kinds[second]} == {"word"}:
-        one, other = ({*layout.values[name].levels} for name in (first, second))
-        fewest = min(len(one), len(other))
-        if fewest > MOST_LABELS and 2 * len(one & other) >= fewest:
+    """Whether two columns have most of their words in common, or in most rows forms of one word."""
+    if layout.kinds[first] == layout.kinds[second] == "word":
+        first_words = {*layout.values[first].levels}
+        second_words = {*layout.values[second].levels}
+        fewest = min(len(first_words), len(second_words))
+        if fewest > MOST_LABELS and 2 * len(first_words & second_words) >= fewest:
             return True
-    rows = zip(layout.texts(first, SAMPLE), layout.texts(second, SAMPLE), strict=True)
-    halves = [(1 + max(map(len, row)) // 2, *row) for row in rows if all(row)]
-    alike = [word[:half] == form[:half] for half, word, form in halves]
-    return 2 * sum(alike) > len(alike)
+    n_rows = 0
+    n_alike = 0  # rows with two words that have the same first half, as walks and walked
+    for word, form in zip(layout.texts(first, SAMPLE), layout.texts(second, SAMPLE), strict=True):
+        if word and form:
+            half = 1 + max(len(word), len(form)) // 2
+            n_rows += 1
+            n_alike += word[:half] == form[:half]
+    return 2 * n_alike > n_rows
 
 
-def has_many_alternatives(layout: TextColumns) -> list[str]:
-    """Returns the parts of sentences of which several conditions name two or more each; else [].
+def exchanged_parts(layout: TextColumns) -> list[str]:
+    """Returns the parts of sentences that conditions exchange at two places or more; else [].
 
-    No option joins them to the sentence of each condition.
+    For example, noun_sg, noun_pl, verb_sg and verb_pl. No option joins them to the sentence of each
+    condition.
     """
     places = named_alternatives(layout)
     firsts = [place[0] for place in places]
-    are_apart = any(layout.shared_words(*pair) < RELATED for pair in combinations(firsts, 2))
-    parts = {*chain.from_iterable(places)} if are_apart else set()
+    # parts with the same words may be whole texts of the conditions
+    are_several = any(layout.shared_words(*pair) < RELATED for pair in combinations(firsts, 2))
+    parts = {*chain.from_iterable(places)} if are_several else set()
     return [name for name in layout.values if name in parts]
 
 
 def named_alternatives(layout: TextColumns) -> list[list[str]]:
-    """Returns the parts of sentences at each place whose names differ in a condition."""
-    places = [
-        [x for x in place if layout.values[x].are_fragments] for place in _alternatives(layout)
-    ]
-    return [x for x in places if pairs_of_conditions(x)]
+    """Returns the parts of sentences whose names differ in a condition, for each place of them.
+
+    For example, [["noun_sg", "noun_pl"], ["verb_sg", "verb_pl"]].
+    """
+    places = []
+    for names in _alternatives(layout):
+        parts = [name for name in names if layout.values[name].are_fragments]
+        if pairs_of_conditions(parts):
+            places.append(parts)
+    return places
 
 
-def _between(
-    layout: TextColumns, parts: Sequence[str], places: Sequence[Sequence[str]]
+def _options_between_parts(
+    layout: TextColumns, parts: Sequence[str], alternatives: Sequence[str]
 ) -> TableOptions | None:
-    """The words of conditions between the beginning and the end of a sentence."""
-    if len(places) != 1:
-        return None
-    alternatives = places[0]
+    """The options that read words of conditions between the beginning and the end of a sentence.
+
+    None where other parts stand beside them.
+
+    Args:
+        layout: of all columns.
+        parts: columns of the parts of sentences.
+        alternatives: columns of the words of conditions.
+    """
     names = [*layout.values]
-    first, last = names.index(alternatives[0]), names.index(alternatives[-1])
-    ends = [*names[max(0, first - 1) : first], *names[last + 1 : last + 2]]
-    frame = [name for name in ends if name in parts]
-    is_alone = frame[:1] == parts[:1] and {*parts} <= {*frame, *alternatives}
-    if names[first : last + 1] != alternatives or not is_alone:
+    first = names.index(alternatives[0])
+    last = names.index(alternatives[-1])
+    neighbours = [*names[max(0, first - 1) : first], *names[last + 1 : last + 2]]
+    sides = [name for name in neighbours if name in parts]
+    are_all_parts = sides[:1] == parts[:1] and {*parts} <= {*sides, *alternatives}
+    if names[first : last + 1] != alternatives or not are_all_parts:
         return None
-    sides = dict(zip(("context", "right_context"), frame, strict=False))
-    return _wide(layout, alternatives, {**_item(layout), **sides})
+    columns = _item_column(layout) | dict(zip(("context", "right_context"), sides, strict=False))
+    return _options_for_conditions(layout, alternatives, columns)
 
 
 # ---- texts after contexts ------------------------------------------------------------------------
 
 
 def texts_after_contexts(layout: TextColumns) -> Iterator[TableOptions]:
-    """Yields the sentences or words after a context: with a critical word, whole, of conditions."""
-    context = _context(layout)
+    """Yields the options that read sentences or words after a context.
+
+    Sentences with a critical word, whole ones, and those or words of several conditions.
+    """
+    context = _context_column(layout)
     if not context:
         yield from _word_after_parts(layout)
         return
-    after: list[TableOptions] = []
+    options_for_sentences: list[TableOptions] = []
     if len(layout.contexts) < 2 or len(named_columns("context", layout.contexts)) == 1:
         further = layout.related([x for x in layout.sentences if x != context])
-        after = [*_sentences_after(layout, context, further)]
-    yield from after
-    is_word = layout.words and (not after or layout.kinds[layout.words[0]] != "label")
-    if is_word and _may_follow(layout, context):
-        right = [x for x in named_columns("right_context", layout.values) if x not in layout.words]
-        right = [x for x in right if layout.kinds[x] not in ("number", "file")]
-        sides = {"context": context} | ({"right_context": right[0]} if right else {})
-        yield _of_words(layout, _item(layout) | sides)
+        options_for_sentences = [*_sentences_after(layout, context, further)]
+    yield from options_for_sentences
+    if not layout.words or not _may_follow(layout, context):
+        return
+    if options_for_sentences and layout.kinds[layout.words[0]] == "label":
+        return  # a condition of the sentences
+    columns = {**_item_column(layout), "context": context}
+    for name in named_columns("right_context", layout.values):
+        if name not in layout.words and layout.kinds[name] not in ("number", "file"):
+            columns["right_context"] = name
+            break
+    yield _options_for_words(layout, columns)
 
 
 def _word_after_parts(layout: TextColumns) -> Iterator[TableOptions]:
-    """Yields the words after contexts in several columns, whose names differ in their numbers."""
+    """Yields the options that read targets after contexts in several columns, as text1 and text2.
+
+    The names of these differ in their numbers alone. Texts of conditions, with the same words, are
+    no parts of one context.
+    """
     parts = [x for x in layout.sentences if re.search(r"\d", x)]
-    is_one = len({re.sub(r"\d+", "", name) for name in parts}) == 1
+    stems = {re.sub(r"\d+", "", name) for name in parts}
     targets = [x for x in named_columns("target", layout.words) if folded(x).startswith("target")]
-    if len(parts) < 2 or not (is_one and targets) or layout.related(parts) == parts:
+    if len(parts) < 2 or len(stems) != 1 or not targets or layout.related(parts) == parts:
         return
-    columns = named_options({**_item(layout), "target": targets[0]})
+    columns = named_options({**_item_column(layout), "target": targets[0]})
     yield TableOptions(columns=(f"context={parts[0]}..{parts[-1]}", *columns))
 
 
-def _context(layout: TextColumns) -> str:
+def _context_column(layout: TextColumns) -> str:
     """The column of contexts: the only one, or one of a known name; "" for none.
 
     Or the one column of texts, if they have no end, and there are words that may follow.
     """
+    if len(layout.contexts) == 1:
+        return layout.contexts[0]
     if layout.contexts:
-        known = (
-            layout.contexts
-            if len(layout.contexts) == 1
-            else named_columns("context", layout.contexts)
-        )
-        return next(iter(known), "")
+        return next(iter(named_columns("context", layout.contexts)), "")
     if len(layout.sentences) != 1 or not layout.words:
         return ""
     (text,) = layout.sentences
@@ -309,106 +372,151 @@ def _context(layout: TextColumns) -> str:
 def _sentences_after(
     layout: TextColumns, context: str, names: Sequence[str]
 ) -> Iterator[TableOptions]:
-    """The sentences that continue a context, which are read as its targets."""
-    if not names or layout.stands_in(context, names[0], whole=False):
+    """Yields the options that read sentences after a context: as its targets, or a word of them.
+
+    Args:
+        layout: of all columns.
+        context: the column of contexts.
+        names: of the columns of sentences, one for each condition.
+    """
+    if not names or layout.stands_in(context, names[0], whole=False):  # they have the context
         return
-    columns = {**_item(layout), "context": context}
+    columns = {**_item_column(layout), "context": context}
     if len(names) > 1:
-        yield _wide(layout, names, columns)
+        yield _options_for_conditions(layout, names, columns)
         return
     critical = layout.critical_word(names)
     if critical:
-        both = named_options({**columns, "sentence": names[0]})
-        yield TableOptions(columns=both, critical=(critical,))
+        columns_with_sentence = named_options({**columns, "sentence": names[0]})
+        yield TableOptions(columns=columns_with_sentence, critical=(critical,))
     yield TableOptions(columns=named_options({**columns, "target": names[0]}))
 
 
 def _may_follow(layout: TextColumns, context: str) -> bool:
-    """Whether words may follow a column of contexts."""
+    """Whether the words of the table may follow a column of contexts.
+
+    It is called context, or it has no sentence ends (for words of several conditions), or does not
+    have the word in whole sentences.
+    """
+    if context == "context":
+        return True
     if len(layout.words) > 1:
-        return context == "context" or layout.values[context].are_fragments
-    return context == "context" or not layout.stands_in(layout.words[0], context)
+        return layout.values[context].are_fragments
+    return not layout.stands_in(layout.words[0], context)
 
 
 # ---- sentences -----------------------------------------------------------------------------------
 
 
 def sentences(layout: TextColumns, names: Sequence[str]) -> Iterator[TableOptions]:
-    """Yields the sentences of some columns: one, a good and a bad one, or those of conditions."""
+    """Yields the options that read sentences: one, a good and a bad one, or those of conditions.
+
+    Args:
+        layout: of all columns.
+        names: of the columns that may have the sentences.
+    """
     related = layout.related(names)
     pair = layout.pair if {*layout.pair} <= {*names} and len(related) < 3 else ()
-    related = [*pair] or related
-    if not related or (len(related) > 1 and have_words_each(layout, related)):
+    texts = [*pair] or related
+    if not texts or (len(texts) > 1 and have_target_each(layout, texts)):
         return
-    critical = layout.critical_word(related)
-    of_word = (critical,) if critical else ()
+    critical_word = layout.critical_word(texts)
+    critical = (critical_word,) if critical_word else ()
     if pair and are_judged(pair):
-        columns = {**_item(layout), **dict(zip(PAIR, pair, strict=True))}
+        good, bad = pair
+        columns = {**_item_column(layout), PAIR[0]: good, PAIR[1]: bad}
         yield TableOptions(columns=named_options(columns))
-    if len(related) == 1:
-        is_alone = related != ["sentence"] or "context" not in layout.values
-        columns = {**_item(layout), "sentence": related[0]}
-        chosen = named_options(columns) if is_alone else ("sentence=sentence",)
-        yield TableOptions(columns=chosen, critical=of_word)
-    elif not labels_of_each(layout, related):
-        wide = _wide(layout, related, _item(layout))
-        yield replace(wide, critical=of_word, filter=_filter(layout, related, critical))
+    if len(texts) == 1:
+        columns = {**_item_column(layout), "sentence": texts[0]}
+        chosen = named_options(columns)
+        if texts == ["sentence"] and "context" in layout.values:  # which would be read instead
+            chosen = ("sentence=sentence",)
+        yield TableOptions(columns=chosen, critical=critical)
+    elif not labels_by_text(layout, texts):
+        options = _options_for_conditions(layout, texts, _item_column(layout))
+        conditions = _filter_of_complete_rows(layout, texts, critical_word)
+        yield replace(options, critical=critical, filter=conditions)
 
 
-def have_words_each(layout: TextColumns, contexts: Sequence[str]) -> bool:
-    """Returns whether fragments have as many columns of words, which no option joins."""
+def have_target_each(layout: TextColumns, contexts: Sequence[str]) -> bool:
+    """Returns whether each column of contexts has a column of targets, which no option joins.
+
+    As context1 and context2 with target1 and target2.
+    """
     are_contexts = all(layout.values[name].are_fragments for name in contexts)
-    is_target = all(folded(name).startswith("target") for name in layout.words)
-    return are_contexts and is_target and len(layout.words) == len(contexts)
+    are_targets = all(folded(name).startswith("target") for name in layout.words)
+    return are_contexts and are_targets and len(layout.words) == len(contexts)
 
 
-def labels_of_each(layout: TextColumns, texts: Sequence[str]) -> list[str]:
-    """Returns the columns with a label of each text, as label1 and label2 of s1 and s2; else [].
+def labels_by_text(layout: TextColumns, texts: Sequence[str]) -> list[str]:
+    """Returns the columns that have a label for each column of texts; [] where there are none.
+
+    For example, ["label1", "label2"] for the texts ["s1", "s2"]: their names end alike.
 
     Args:
         layout: of all columns.
         texts: names of the columns of texts; one alone has no such labels.
     """
-    ends = [_own_end(name, texts) for name in texts]
-    others: dict[str, list[str]] = {}
+    endings = [_distinct_ending(name, texts) for name in texts]
+    families: dict[
+        str, list[str]
+    ] = {}  # name without the ending -> columns: label -> label1, label2
     for name, values in layout.values.items():
-        end = next((x for x in ends if x and folded(name).endswith(x)), "")
-        if end and name not in texts and len(values.levels) <= MOST_LABELS:
-            others.setdefault(folded(name).removesuffix(end), []).append(name)
-    return next((names for names in others.values() if len(names) == len(texts) > 1), [])
+        if name in texts or len(values.levels) > MOST_LABELS:
+            continue
+        plain = folded(name)
+        for ending in endings:
+            if ending and plain.endswith(ending):
+                families.setdefault(plain.removesuffix(ending), []).append(name)
+                break
+    for names in families.values():
+        if len(names) == len(texts) > 1:
+            return names
+    return []
 
 
-def _own_end(name: str, names: Sequence[str]) -> str:
+def _distinct_ending(name: str, names: Sequence[str]) -> str:
     """A name, folded, without the beginning that all names share: "1" of s1 beside s2.
 
-    "" for a name that is nothing else, as s beside s2, and for one name alone.
+    "" for a name that has nothing more, as s beside s2, and for one name alone.
     """
-    plain = [folded(other) for other in names]
-    start = 0
-    while len({x[: start + 1] for x in plain}) == 1 and start < len(plain[0]):
-        start += 1
-    return folded(name)[start:]
+    plain_names = [folded(x) for x in names]
+    n_shared = 0  # letters
+    while len({x[: n_shared + 1] for x in plain_names}) == 1 and n_shared < len(plain_names[0]):
+        n_shared += 1
+    return folded(name)[n_shared:]
 
 
-def _filter(layout: TextColumns, texts: Sequence[str], critical: str) -> tuple[str, ...]:
-    """The condition that leaves out rows which lack texts, or which are called fillers."""
-    is_full = layout.values[texts[0]].codes >= 0
+def _filter_of_complete_rows(
+    layout: TextColumns, texts: Sequence[str], critical: str
+) -> tuple[str, ...]:
+    """A condition for --filter that leaves out rows without some text, and fillers; or ().
+
+    For example, ("type=critical",): the rows that have all texts have other values in the column
+    than those that lack some.
+
+    Args:
+        layout: of all columns.
+        texts: names of the columns of texts.
+        critical: the column of the critical word, which is no type of rows.
+    """
+    is_complete = layout.values[texts[0]].codes >= 0  # rows with all texts
     for name in texts[1:]:
-        is_full = is_full & (layout.values[name].codes >= 0)
+        is_complete = is_complete & (layout.values[name].codes >= 0)
     for name, values in layout.values.items():
-        n = len(values.levels)
-        is_kind = 2 <= n <= MOST_LABELS and n < values.n_filled
-        if not is_kind or name in (*texts, critical) or is_named_as(name, "reader"):
+        n_levels = len(values.levels)
+        is_type = 2 <= n_levels <= MOST_LABELS and n_levels < values.n_filled
+        if not is_type or name in (*texts, critical) or is_named_as(name, "reader"):
             continue
-        complete = {*values.codes[is_full].tolist()}
-        lacking = {*values.codes[~is_full].tolist()}
-        if complete & lacking:
+        complete_codes = {*values.codes[is_complete].tolist()}
+        lacking_codes = {*values.codes[~is_complete].tolist()}
+        if complete_codes & lacking_codes:
             continue
-        kept = [
+        kept_levels = [
             level
-            for number, level in enumerate(values.levels)
-            if number in complete and not is_filler(level)
+            for code, level in enumerate(values.levels)
+            if code in complete_codes and not is_filler(level)
         ]
-        if 0 < len(kept) < n:
-            return (f"{name}={','.join(kept)}",)
+        if 0 < len(kept_levels) < n_levels:
+            return (f"{name}={','.join(kept_levels)}",)
     return ()

@@ -26,6 +26,8 @@ SAMPLE = 60
 
 _FIRST_COLUMNS = 12  # columns whose texts are compared with those of all others
 
+_LEAST_FILLED = 1 / 4  # share of the rows that have a text, in one of several columns of texts
+
 
 class TextColumns(TableLayout):
     """The columns of texts and words of a table, by what they may be."""
@@ -37,31 +39,31 @@ class TextColumns(TableLayout):
 
     @cached_property
     def sentences(self) -> list[str]:
-        """The columns of several texts of several words, in a quarter of the rows at least."""
+        """The columns that may have sentences: of several texts of several words.
+
+        Texts may be missing in some rows, as where an item has fewer conditions than another.
+        """
         texts = self.of_kind("text") if self.n_rows < 3 else self.texts_of_rows
         long = [x for x in texts if x == "sentence" or not self.values[x].are_short]
         if not long:
             has_readers = bool(named_columns("reader", self.values))  # whose answers may be short
             return [x for x in texts if not has_readers or self.values[x].hardly_repeat]
-        sparse = [
-            name
-            for name, values in self.values.items()
-            if name not in texts and self.kinds[name] == "text"
-            if 4 * values.n_filled >= self.n_rows and not values.are_short
-        ]
-        return [*long, *sparse]
+        sparse = [x for x in self.values if self.kinds[x] == "text" and x not in texts]
+        sparse = [x for x in sparse if not self.values[x].are_short]
+        least = _LEAST_FILLED * self.n_rows
+        return [*long, *(x for x in sparse if self.values[x].n_filled >= least)]
 
     @cached_property
     def gapped(self) -> str:
-        """The one of them with the marker of a missing word; "" for none."""
+        """The first column of sentences with one gap, the marker of a missing word; "" for none."""
         return next((x for x in self.sentences if self.values[x].have_one_gap), "")
 
     @cached_property
     def contexts(self) -> list[str]:
         """The columns of texts whose names say that they are contexts, known names first."""
         known = [name for name in named_columns("context", self.values) if name in self.sentences]
-        begin = [name for name in self.sentences if folded(name).startswith("context")]
-        return [*dict.fromkeys((*known, *begin))]
+        numbered = [name for name in self.sentences if folded(name).startswith("context")]
+        return [*dict.fromkeys((*known, *numbered))]
 
     @cached_property
     def pair(self) -> tuple[str, ...]:
@@ -71,89 +73,118 @@ class TextColumns(TableLayout):
     @cached_property
     def verdicts(self) -> str:
         """The column that may say in each row which of the pair is good; "" for none."""
-        return next(filter(self._names_pair, self.values), "")
+        return next(filter(self._may_be_verdict, self.values), "")
 
-    def _names_pair(self, name: str) -> bool:
-        """Whether a column has two values, which end the names of the pair or are 0 and 1."""
+    def _may_be_verdict(self, name: str) -> bool:
+        """Whether a column has two values, which end the names of the pair or are 0, 1 or 2.
+
+        "good" and "bad", for example, end the names of the pair sent_good and sent_bad.
+        """
         if not self.pair or len(self.values[name].levels) != 2:
             return False
         levels = {folded(level) for level in self.values[name].levels}
-        ends = [{x for x in levels if folded(column).endswith(x)} for column in self.pair]
-        is_verdict = folded(name) in ("label", "gold", "better", *NAMES["outcome"])
-        return (is_verdict and levels <= {"0", "1", "2"}) or set.union(*ends) == levels
+        has_known_name = folded(name) in ("label", "gold", "better", *NAMES["outcome"])
+        if has_known_name and levels <= {"0", "1", "2"}:
+            return True
+        good, bad = map(folded, self.pair)
+        return all(good.endswith(level) or bad.endswith(level) for level in levels)
 
     @cached_property
     def words(self) -> list[str]:
         """The columns of words that may follow a text, or stand in its gap.
 
-        That is the one that is named as a target, or those that begin so, or all with words.
+        That is the one that is named as a target, or those whose names begin so, or all with words.
         """
-        never = (self.item, *self.sentences)
-        words = [name for name in self.values if self._is_word(name) and name not in never]
-        if targets := named_columns("target", words):
+        kinds = ("word", "label", "text")
+        names = [x for x in self.values if x != self.item and x not in self.sentences]
+        names = [x for x in names if self.kinds[x] in kinds and self.values[x].are_short]
+        targets = named_columns("target", names)
+        if targets:
             return targets[:1]
-        begin = [name for name in words if folded(name).startswith(NAMES["target"])]
-        if begin:
-            return begin
-        words = [x for x in words if not (self._is_condition(x) or _names_verdicts(x))]
-        plain = [x for x in self.of_kind("word") if x in words]
-        plain = plain or [x for x in self.of_kind("label", "text") if x in words]
+        targets = [name for name in names if folded(name).startswith(NAMES["target"])]
+        if targets:
+            return targets
+        names = [x for x in names if not (self._is_condition(x) or _names_verdicts(x))]
+        words = [x for x in self.of_kind("word") if x in names]
+        if not words:
+            words = [x for x in self.of_kind("label", "text") if x in names]
         text = self.gapped or next(iter(self.contexts), "")
-        return self._words_after(text, plain) if text else plain
+        return self._words_after(text, words) if text else words
 
     def _is_condition(self, name: str) -> bool:
-        """Whether rows have one value, or most items most of a few."""
+        """Whether all rows have one value, or most items have most of a few values."""
         values = self.values[name]
-        n = len(values.levels)
-        if n < 2 or not self.item or n > MOST_LABELS:
-            return n < 2 and values.n_filled > 2
+        n_levels = len(values.levels)
+        if n_levels < 2:
+            return values.n_filled > 2
+        if not self.item or n_levels > MOST_LABELS:
+            return False
         items = self.values[self.item]
         n_pairs = n_distinct(combine_codes(items.codes, values.codes))
-        return len(items.levels) > 1 and 2 * n_pairs > n * len(items.levels)
-
-    def _is_word(self, name: str) -> bool:
-        return self.kinds[name] in ("word", "label", "text") and self.values[name].are_short
+        return len(items.levels) > 1 and 2 * n_pairs > n_levels * len(items.levels)
 
     def _words_after(self, text: str, names: Sequence[str]) -> list[str]:
         """The columns of any name whose words may follow a text, or stand in its gap.
 
         Where texts repeat, it is the one that differs between rows of a text. Else most words
         differ between texts, or two columns have the same words.
+
+        Args:
+            text: the column of texts.
+            names: of the columns of words.
         """
         if self.n_rows <= FEW_ROWS:
             return [*names]
-        words = [x for x in names if len(self.values[x].levels) > 1]
-        words = [name for name in words if not self.stands_in(name, text, whole=False)]
+        names = [x for x in names if len(self.values[x].levels) > 1]
+        names = [x for x in names if not self.stands_in(x, text, whole=False)]
         if not self.values[text].hardly_repeat:
-            words = [name for name in words if self.values[name].differs_within(self.values[text])]
-            return sorted(words, key=lambda name: -len(self.values[name].levels))[:1]
+            names = [x for x in names if self.values[x].differs_within(self.values[text])]
+            return sorted(names, key=lambda name: -len(self.values[name].levels))[:1]
         n_texts = len(self.values[text].levels)
-        levels = {name: {*self.values[name].levels} for name in words}
-        shared = {
-            x for x, y in permutations(words, 2) if 2 * len(levels[x] & levels[y]) > len(levels[x])
-        }
-        words = [x for x in words if x in shared or 2 * len(levels[x]) >= n_texts]
-        is_one = len(words) == 1 and 10 * len(levels[words[0]]) < 9 * n_texts
-        return [] if is_one else words
+        words = {name: {*self.values[name].levels} for name in names}
+        with_shared_words = set()  # columns that have most of their words in another one, too
+        for name, other in permutations(names, 2):
+            if 2 * len(words[name] & words[other]) > len(words[name]):
+                with_shared_words.add(name)
+        names = [x for x in names if x in with_shared_words or 2 * len(words[x]) >= n_texts]
+        if len(names) == 1 and len(words[names[0]]) < 0.9 * n_texts:
+            return []  # a single column of targets has nearly as many words as there are texts
+        return names
 
     def stands_in(self, word: str, text: str, *, whole: bool = True) -> bool:
-        """Returns whether most texts have the word of their row, and end as sentences (`whole`)."""
+        """Returns whether most texts have the word of their row in them.
+
+        Args:
+            word: column of words.
+            text: column of texts.
+            whole: count only texts that end as sentences do.
+        """
         pairs = [*zip(self.texts(word, SAMPLE), self.texts(text, SAMPLE), strict=True)]
-        inside = [y for x, y in pairs if word_spans(y, x)]
-        return 2 * sum(not whole or is_ended(text) for text in inside) > len(pairs)
+        texts_with_word = [sentence for target, sentence in pairs if word_spans(sentence, target)]
+        if whole:
+            texts_with_word = [*filter(is_ended, texts_with_word)]
+        return 2 * len(texts_with_word) > len(pairs)
 
     def shared_words(self, first: str, second: str) -> float:
-        """Returns the share of words that texts of a row have in common; a median."""
-        return _shared(self._words(first), self._words(second))
+        """Returns the share of words that the texts of a row have in common, as a median of rows.
 
-    def _words(self, name: str) -> list[frozenset[str]]:
+        Args:
+            first, second: columns of texts.
+        """
+        return _median_overlap(self._words_of_texts(first), self._words_of_texts(second))
+
+    def _words_of_texts(self, name: str) -> list[frozenset[str]]:
+        """The words of each of the first texts of a column."""
         return [*map(words_of, self.texts(name, SAMPLE))]
 
     def related(self, names: Sequence[str]) -> list[str]:
-        """Returns the columns whose texts have most words in common with those of one of them.
+        """Returns the columns with texts of conditions: in a row, they have most words in common.
 
-        That is the one that has most of such columns, of those that are named as sentences, if
-        there are, since contexts have other words.
+        These are the columns related to one of them (the one with most of them, named as sentences
+        if some are). Contexts have other words. Where readers read the texts, one is returned.
+
+        Args:
+            names: of columns of texts.
         """
         if not named_columns("reader", self.values):
             no_answers = [name for name in names if not self.are_answers(name)]
@@ -166,38 +197,58 @@ class TextColumns(TableLayout):
         names = sorted(names, key=lambda name: self.values[name].n_filled < self.n_rows)
         if self.reader_attributes:  # who read the same texts
             return [*sentences, *names][:1]
-        firsts = [x for x in sentences if x in names] or names
-        firsts = [x for x in firsts if 2 * self.values[x].n_filled > self.n_rows] or firsts
-        words_of_firsts = {first: self._words(first) for first in firsts[:_FIRST_COLUMNS]}
-        found: dict[str, list[str]] = {first: [] for first in words_of_firsts}
-        for name in names:
-            words = self._words(name)
-            for first, of_first in words_of_firsts.items():
-                if name == first or self._share_more_in_rows(of_first, words):
-                    found[first].append(name)
-        return max(found.values(), key=len, default=[])
+        candidates = [x for x in sentences if x in names] or names
+        in_most_rows = [x for x in candidates if 2 * self.values[x].n_filled > self.n_rows]
+        candidates = (in_most_rows or candidates)[:_FIRST_COLUMNS]
+        words = {name: self._words_of_texts(name) for name in {*names, *candidates}}
+        related_columns: list[str] = []
+        for candidate in candidates:
+            columns = [
+                name
+                for name in names
+                if name == candidate or self._share_more_in_rows(words[candidate], words[name])
+            ]
+            if len(columns) > len(related_columns):
+                related_columns = columns
+        return related_columns
 
     def are_related(self, first: str, second: str) -> bool:
-        """Returns whether texts of two columns share words in a row, more than in two rows."""
-        return self._share_more_in_rows(self._words(first), self._words(second))
+        """Returns whether texts of a row share a third of their words, more than of two rows do.
+
+        Args:
+            first, second: columns of texts.
+        """
+        return self._share_more_in_rows(self._words_of_texts(first), self._words_of_texts(second))
 
     def _share_more_in_rows(
         self, first: Sequence[frozenset[str]], second: Sequence[frozenset[str]]
     ) -> bool:
-        within = _shared(first, second)
-        if within < RELATED:
+        """Whether texts of a row share a third of their words, and more than texts of two rows do.
+
+        Args:
+            first, second: the words of the texts of two columns, one set per row.
+        """
+        within_rows = _median_overlap(first, second)
+        if within_rows < RELATED:
             return False
+        if self.n_rows < 2:
+            return True
         start = (self.n_rows // 2) % max(1, len(second))
-        return self.n_rows < 2 or within > _shared(first, [*second[start:], *second[:start]])
+        of_other_rows = [*second[start:], *second[:start]]
+        return within_rows > _median_overlap(first, of_other_rows)
 
     def critical_word(self, texts: Sequence[str]) -> str:
         """Returns the column that has the critical word of all texts, or its position; "" if none.
 
-        It is as `--critical` takes it.
+        It is as `--critical` takes it: COLUMN, or COLUMN:0 for positions from 0.
+
+        Args:
+            texts: names of the columns of texts.
         """
-        names = [x for x in self.values if may_be_critical(x)]
-        columns = {x: self.texts(x) for x in self.values} if names else {}
-        return next(iter(critical_options(columns, texts)), "") if names else ""
+        if not any(map(may_be_critical, self.values)):  # by their names
+            return ""
+        columns = {name: self.texts(name) for name in self.values}
+        return next(iter(critical_options(columns, texts)), "")
 
 
 def _names_verdicts(name: str) -> bool:
@@ -205,16 +256,24 @@ def _names_verdicts(name: str) -> bool:
     return is_outcome(name) or folded(name) in ("label", "gold")
 
 
-def _shared(first: Sequence[frozenset[str]], second: Sequence[frozenset[str]]) -> float:
-    """The share of words that pairs of texts have in common; a median."""
+def _median_overlap(first: Sequence[frozenset[str]], second: Sequence[frozenset[str]]) -> float:
+    """The share of words that the texts of a row have in common, as a median of rows.
+
+    Args:
+        first, second: the words of the texts of two columns, one set per row; empty ones do not
+            count.
+    """
     shares = [overlap(a, b) for a, b in zip(first, second, strict=True) if a and b]
     return median(shares) if shares else 0.0
 
 
 def _without_parts(texts: Mapping[str, Sequence[str]]) -> list[str]:
-    """The columns but those whose texts are a part of other columns' in nine of ten rows.
+    """The columns without those whose texts are, in nine of ten rows, parts of another column's.
 
-    That which is a part in most rows is left out first, of several the last one.
+    The column that is so in most rows is left out first; of several, the last one.
+
+    Args:
+        texts: column -> its texts, one per row.
     """
     names = [*texts]
     while 1 < len(names) <= _FIRST_COLUMNS:
@@ -227,7 +286,17 @@ def _without_parts(texts: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _share_of_parts(texts: Mapping[str, Sequence[str]], name: str, names: Sequence[str]) -> float:
-    """The share of a column's texts that stand in the row's text of another column."""
-    others = [texts[other] for other in names if other != name]
-    rows = [(text, row) for text, *row in zip(texts[name], *others, strict=True) if text]
-    return sum(any(text in other for other in row) for text, row in rows) / max(1, len(rows))
+    """The share of a column's texts that are a part of the text of another column in their row.
+
+    Args:
+        texts: column -> its texts, one per row.
+        name: of the column.
+        names: of the columns that count, with its own.
+    """
+    n_texts = 0
+    n_parts = 0
+    for row, text in enumerate(texts[name]):
+        if text:
+            n_texts += 1
+            n_parts += any(text in texts[other][row] for other in names if other != name)
+    return n_parts / max(1, n_texts)

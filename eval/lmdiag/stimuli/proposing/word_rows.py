@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_WHITESPACE = re.compile(r"\s").search
+_find_whitespace = re.compile(r"\s").search
 _MOST_WITH_SPACES = 0.05  # of the words, where some are mistakes
-_LEAST_STEPS = 0.6  # of the steps from word to word that go up by one
+_LEAST_STEPS = 0.6  # of the steps from word to word that go up by one; rows may lack words
 _MOST_RISES = 0.8  # of the steps from word to word of a response
 _SAMPLE_ROWS = 20_000  # rows that decide first, whether columns are enough
 _MOST_TRIED = 24  # columns, those with the fewest values
@@ -36,9 +36,9 @@ class WordRows(NamedTuple):
     """The columns of a table with a row per word.
 
     Attributes:
-        word: of the words.
-        position: of their positions.
-        texts: of the names of texts, which tell them apart together; () where all rows are of one.
+        word: column of the words.
+        position: column of their positions.
+        texts: columns that together tell texts apart; () where all rows are of one text.
     """
 
     word: str
@@ -47,11 +47,14 @@ class WordRows(NamedTuple):
 
 
 def word_rows(layout: TableLayout) -> WordRows | None:
-    """Returns the columns of a table with a row per word; None for other tables."""
+    """Returns the columns of a table with a row per word; None for other tables.
+
+    Where all rows are of one text, the column of positions must have a known name.
+    """
     for word in words_in(layout):
-        for position in _positions(layout, word):
-            texts = _texts(layout, word, position)
-            if texts or (texts is not None and is_named_as(position, "position")):
+        for position in _position_columns(layout, word):
+            texts = _text_columns(layout, word, position)
+            if texts is not None and (texts or is_named_as(position, "position")):
                 return WordRows(word, position, texts)
     return None
 
@@ -59,54 +62,62 @@ def word_rows(layout: TableLayout) -> WordRows | None:
 def words_in(layout: TableLayout) -> list[str]:
     """Returns the columns that may have the words of texts, those of a known name first.
 
-    One of another name, or a target, has words at which sentences end.
+    One of another name, or a target, must have words at which sentences end, as "home.".
     """
     known = [name for name in named_columns("word", layout.values) if folded(name) != "target"]
-    if words := [name for name in known if layout.kinds[name] == "word"]:
-        return words
+    known_words = [name for name in known if layout.kinds[name] == "word"]
+    if known_words:
+        return known_words
     others = [*named_columns("word", layout.values), *layout.values]
     others = [name for name in dict.fromkeys(others) if name not in known]
     others = [name for name in others if any(map(has_end_mark, layout.values[name].levels))]
-    return [name for name in (*known, *others) if _has_single_words(layout, name)]
+    names = [x for x in (*known, *others) if layout.kinds[x] in ("word", "label", "text")]
+    return [name for name in names if _are_single_words(layout.values[name])]
 
 
-def _has_single_words(layout: TableLayout, name: str) -> bool:
+def _are_single_words(values: DistinctValues) -> bool:
     """Whether nearly all distinct values of a column are one word each, without white space."""
-    values = layout.values[name]
-    if layout.kinds[name] not in ("word", "label", "text"):
-        return False
-    n_with_spaces = sum(bool(_WHITESPACE(level)) for level in values.levels)
+    n_with_spaces = sum(bool(_find_whitespace(level)) for level in values.levels)
     return n_with_spaces <= _MOST_WITH_SPACES * len(values.levels) and values.have_letters
 
 
-def _positions(layout: TableLayout, word: str) -> Iterator[str]:
+def _position_columns(layout: TableLayout, word: str) -> Iterator[str]:
     """Yields the columns that may have the positions of words, those of a known name first.
 
     Of the others, those with the most values come first, which are of the longest texts.
+
+    Args:
+        layout: of all columns.
+        word: the column of words.
     """
     values = layout.values
     numbers = [x for x in values if layout.kinds[x] == "number" and x != word]
     known = named_columns("position", numbers)
     yield from known
-    roles = ["reader", "list", "outcome", "text"]
+    other_roles = ["reader", "list", "outcome", "text"]
     if not named_columns("text", [name for name in values if name not in numbers]):
-        roles.append("item")  # which counts up where a row is an item
-    others = [x for x in numbers if not any(is_named_as(x, role) for role in roles)]
-    others = [x for x in others if x not in known and _counts(values[x], values[word])]
+        other_roles.append("item")  # which counts up where a row is an item
+    others = [x for x in numbers if not any(is_named_as(x, role) for role in other_roles)]
+    others = [x for x in others if x not in known and _count_words(values[x], values[word])]
     yield from sorted(others, key=lambda name: -len(values[name].levels))
 
 
-def _counts(numbers: DistinctValues, words: DistinctValues) -> bool:
-    """Whether whole numbers go up by one from word to word, in the order of the rows."""
+def _count_words(numbers: DistinctValues, words: DistinctValues) -> bool:
+    """Whether the numbers of a column go up by one from word to word, in the order of the rows."""
     steps = _steps(numbers, words)
     return len(steps) > 0 and float((steps == 1).mean()) >= _LEAST_STEPS
 
 
 def may_be_response(layout: TableLayout, word: str, name: str) -> bool:
-    """Returns whether numbers may be what people did at words.
+    """Returns whether numbers may be what people did at words, as reading times.
 
     They are called so, or they are not surprisals, do not follow from the word, as its length, and
     do not rise from word to word, as its place.
+
+    Args:
+        layout: of all columns.
+        word: the column of words.
+        name: the column of numbers.
     """
     numbers, words = layout.values[name], layout.values[word]
     if is_outcome(name) or is_named_as(name, "outcome"):
@@ -115,15 +126,15 @@ def may_be_response(layout: TableLayout, word: str, name: str) -> bool:
         return False
     steps = _steps(numbers, words)
     rises = len(steps) > 0 and float((steps > 0).mean()) >= _MOST_RISES
-    return not rises and not _counts(numbers, words)
+    return not rises and not _count_words(numbers, words)
 
 
 def _steps(numbers: DistinctValues, words: DistinctValues) -> NDArray[np.float64]:
-    """The differences from one word to the next, in the order of the rows."""
+    """The differences between the numbers of a row and of the next, where this has another word."""
     import numpy as np
 
-    is_step = words.codes[1:] != words.codes[:-1]
-    steps: NDArray[np.float64] = np.diff(_as_numbers(numbers))[is_step]
+    is_other_word = words.codes[1:] != words.codes[:-1]
+    steps: NDArray[np.float64] = np.diff(_as_numbers(numbers))[is_other_word]
     return steps
 
 
@@ -134,29 +145,44 @@ def _as_numbers(values: DistinctValues) -> NDArray[np.float64]:
     return np.array([*map(float, values.levels), np.nan])[values.codes]
 
 
-def _texts(layout: TableLayout, word: str, position: str) -> tuple[str, ...] | None:
-    """The columns that tell texts apart: one that is called so, or else those of the fewest texts.
+def _text_columns(layout: TableLayout, word: str, position: str) -> tuple[str, ...] | None:
+    """The columns that together tell texts apart; () where all rows are of one text, None if none.
 
-    None if none are enough.
+    They are tried in this order: one of a known name, one or two further columns, three of them,
+    and one with whole texts. Of further columns, those that make the fewest texts are taken. Only
+    if no columns are enough, words may be missing from the texts.
+
+    Args:
+        layout: of all columns.
+        word: the column of words.
+        position: the column of their positions.
     """
     columns = layout.values
     known = [x for x in named_columns("text", columns) if x not in (word, position)]
     known.sort(key=lambda name: layout.kinds[name] == "text")  # names before whole texts
-    others = _may_divide(columns, (*known, word, position))
-    whole: list[tuple[str, ...]] = [(name,) for name in others if layout.kinds[name] == "text"]
+    others = _dividing_candidates(columns, (*known, word, position))
+    whole_texts: list[tuple[str, ...]] = [(x,) for x in others if layout.kinds[x] == "text"]
     others = [name for name in others if layout.kinds[name] != "text"]
+    names = [*known, *others]
     starts: list[tuple[str, ...]] = [(name,) for name in known] or [()]
-    further: list[tuple[str, ...]] = [(name,) for name in others[:_MOST_TRIED]]
-    further += [(*x, *more) for x in starts for more in _of_one_or_two([*known, *others])]
-    of_three = itertools.combinations([*known, *others][:_MOST_PAIRED], 3)  # as of 2 x 2 x 2
-    triples = [(*x, *more) for more in of_three for x in starts]
-    tiers = (starts, sorted(further, key=len), triples, whole)
-    for gaps, choices in itertools.product((False, True), tiers):
-        sizes = {x: _n_texts(columns, word, position, x, may_have_gaps=gaps) for x in choices}
-        enough = [x for x, n in sizes.items() if n]
-        if enough:
-            found = enough[0] if choices is starts else min(enough, key=sizes.__getitem__)
-            return tuple(name for name in columns if name in found)
+    singles_and_pairs: list[tuple[str, ...]] = [(name,) for name in others[:_MOST_TRIED]]
+    singles_and_pairs += [(*x, *more) for x in starts for more in _singles_and_pairs(names)]
+    triples = [  # as of 2 x 2 x 2 conditions
+        (*start, *three)
+        for three in itertools.combinations(names[:_MOST_PAIRED], 3)
+        for start in starts
+    ]
+    tiers = (starts, sorted(singles_and_pairs, key=len), triples, whole_texts)
+    for may_have_gaps, choices in itertools.product((False, True), tiers):
+        n_texts = {
+            choice: _n_texts(columns, word, position, choice, may_have_gaps=may_have_gaps)
+            for choice in choices
+        }
+        sufficient = [choice for choice in choices if n_texts[choice]]
+        if sufficient:
+            is_known = choices is starts
+            best = sufficient[0] if is_known else min(sufficient, key=n_texts.__getitem__)
+            return tuple(name for name in columns if name in best)
     return None
 
 
@@ -172,21 +198,31 @@ def dividing_columns(
         word, position: of them, the columns of words and of their positions.
         texts: those that name texts.
     """
-    choices = [*_of_one_or_two(_may_divide(columns, (*texts, word, position)))]
-    sizes = {x: _n_texts(columns, word, position, (*texts, *x)) for x in choices}
-    return min((x for x in choices if sizes[x]), key=sizes.__getitem__, default=())
+    names = _dividing_candidates(columns, (*texts, word, position))
+    choices = [*_singles_and_pairs(names)]
+    n_texts = {x: _n_texts(columns, word, position, (*texts, *x)) for x in choices}
+    sufficient = [choice for choice in choices if n_texts[choice]]
+    return min(sufficient, key=n_texts.__getitem__, default=())
 
 
-def _may_divide(columns: Mapping[str, DistinctValues], others: Collection[str]) -> list[str]:
-    """The columns that may tell texts apart, those with the fewest values first, lists last."""
+def _dividing_candidates(
+    columns: Mapping[str, DistinctValues], others: Collection[str]
+) -> list[str]:
+    """The columns that may tell texts apart, those with the fewest values first, lists last.
+
+    Args:
+        columns: all columns of the table.
+        others: names of those that have something else.
+    """
     n_rows = max(len(values.codes) for values in columns.values())
-    sizes = {x: len(v.levels) for x, v in columns.items() if v.n_filled == n_rows}
-    names = [x for x, n in sizes.items() if 1 < n < n_rows / 2 and x not in others]
+    n_levels = {x: len(v.levels) for x, v in columns.items() if v.n_filled == n_rows}
+    names = [x for x, n in n_levels.items() if 1 < n < n_rows / 2 and x not in others]
     names = [name for name in names if not (is_named_as(name, "reader") or is_outcome(name))]
-    return sorted(names, key=lambda name: (is_named_as(name, "list"), sizes[name]))
+    return sorted(names, key=lambda name: (is_named_as(name, "list"), n_levels[name]))
 
 
-def _of_one_or_two(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _singles_and_pairs(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yields each of the first names alone, then pairs of the very first: (a,), (b,), (a, b)."""
     yield from ((name,) for name in names[:_MOST_TRIED])
     yield from itertools.combinations(names[:_MOST_PAIRED], 2)
 
@@ -199,49 +235,77 @@ def _n_texts(
     *,
     may_have_gaps: bool = True,
 ) -> int:
-    """The number of texts that columns name, if words of a text follow others; else 0.
+    """The number of texts that columns tell apart; 0 if the words of a text do not follow others.
 
-    That is where each position has one word, and most texts begin at the same position, or have no
-    gap; with gaps, where most words follow the word before. Texts with one word each begin with it.
+    They follow others where each position has one word, and most texts begin at the same position,
+    or have no gap; with gaps, where most words follow the word before. Most texts of one word each
+    begin with it.
+
+    Args:
+        columns: all columns of the table.
+        word: the column of words.
+        position: the column of their positions.
+        texts: the columns that tell texts apart.
+        may_have_gaps: whether words may be missing from the texts.
     """
     names = (*texts, word, position)
     sample = {x: DistinctValues(columns[x].codes[:_SAMPLE_ROWS], columns[x].levels) for x in names}
-    found = _beginnings(sample, word, position, texts)
-    if found and len(columns[word].codes) > _SAMPLE_ROWS:
-        found = _beginnings(columns, word, position, texts)
-    if not found:
+    runs = _runs_of_words(sample, word, position, texts)
+    if runs and len(columns[word].codes) > _SAMPLE_ROWS:
+        runs = _runs_of_words(columns, word, position, texts)
+    if not runs:
         return 0
-    n_words, n_runs, beginnings = found
-    (beginning, n_alike), *_ = beginnings.most_common()
-    n_texts = beginnings.total()
-    begin_alike = 2 * n_alike > n_texts > 1
-    if 2 * n_texts > n_words:
-        are_texts = begin_alike and beginning <= 1
+    n_texts = runs.first_positions.total()
+    first_position, n_texts_there = runs.first_positions.most_common(1)[0]
+    begin_alike = 2 * n_texts_there > n_texts > 1
+    if 2 * n_texts > runs.n_words:  # most texts have one word
+        are_texts = begin_alike and first_position <= 1
     else:
-        most_runs = n_words / 2 if may_have_gaps else 1.5 * n_texts
-        are_texts = begin_alike or n_runs <= most_runs
+        # at most every second text has a gap, or every second word follows one
+        most_runs = runs.n_words / 2 if may_have_gaps else 1.5 * n_texts
+        are_texts = begin_alike or runs.n_runs <= most_runs
     return n_texts if are_texts else 0
 
 
-def _beginnings(
-    columns: Mapping[str, DistinctValues], word: str, position: str, texts: Sequence[str]
-) -> tuple[int, int, Counter[float]] | None:
-    """The number of words, of runs of words without a gap, and of texts by their first position.
+class _Runs(NamedTuple):
+    """Runs of words of texts whose positions follow each other.
 
-    None where a position of a text has two words.
+    Attributes:
+        n_words: of all texts.
+        n_runs: of all texts; a text without a gap is one run.
+        first_positions: position of the first word of a text -> number of such texts.
+    """
+
+    n_words: int
+    n_runs: int
+    first_positions: Counter[float]
+
+
+def _runs_of_words(
+    columns: Mapping[str, DistinctValues], word: str, position: str, texts: Sequence[str]
+) -> _Runs | None:
+    """The runs of words of the texts; None where a position of a text has two words, or no words.
+
+    Args:
+        columns: of the table.
+        word: the column of words.
+        position: the column of their positions.
+        texts: the columns that tell texts apart.
     """
     import numpy as np
 
     words = columns[word].codes
-    names = combine_codes(np.zeros_like(words), *(columns[name].codes for name in texts))
-    places = combine_codes(names, columns[position].codes)
+    text_codes = combine_codes(np.zeros_like(words), *(columns[name].codes for name in texts))
+    places = combine_codes(text_codes, columns[position].codes)  # a position of a text each
     places = np.where(words < 0, -1, places)
-    rows = np.unique(places, return_index=True)[1][int(places.min(initial=0) < 0) :]
+    distinct_places, rows = np.unique(places, return_index=True)
+    rows = rows[distinct_places >= 0]  # the first row of each place
     if not len(rows) or n_distinct(combine_codes(places, words)) != len(rows):
         return None
-    numbers = _as_numbers(columns[position])[rows]
-    order = np.lexsort((numbers, names[rows]))
-    is_first = np.diff(names[rows][order], prepend=-1) != 0
-    is_after_gap = np.diff(numbers[order], prepend=0) > 1
+    text_codes = text_codes[rows]
+    positions = _as_numbers(columns[position])[rows]
+    order = np.lexsort((positions, text_codes))  # by text, then by position
+    is_first = np.diff(text_codes[order], prepend=-1) != 0
+    is_after_gap = np.diff(positions[order], prepend=0) > 1
     n_runs = int(np.count_nonzero(is_first | is_after_gap))
-    return len(rows), n_runs, Counter(numbers[order][is_first].tolist())
+    return _Runs(len(rows), n_runs, Counter(positions[order][is_first].tolist()))

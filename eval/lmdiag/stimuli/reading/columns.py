@@ -31,15 +31,16 @@ from lmdiag.types import BadInput, TableOptions
 if TYPE_CHECKING:
     from pandas import Series
 
-_BLANKS, _SENTENCES = ({column.name for column in core} for core in (CORE, SENTENCES))
+_BLANK_COLUMNS = {column.name for column in CORE}
+_SENTENCE_COLUMNS = {column.name for column in SENTENCES}
 
-ITEM_COLUMNS = frozenset({*_BLANKS, *_SENTENCES, *PAIR, "region"})
+ITEM_COLUMNS = frozenset({*_BLANK_COLUMNS, *_SENTENCE_COLUMNS, *PAIR, "region"})
 """Known columns of stimuli; `region` stands for `region_1`, `region_2` and so on."""
 
 ANALYSED_COLUMNS = frozenset({"item", "model", "surprisal", "region", "good", "contrast"})
 """Known columns of tables of items and responses."""
 
-_WORDS_OF: Mapping[ValueKind, str] = {
+_KIND_IN_WORDS: Mapping[ValueKind, str] = {
     "number": "numbers", "file": "names of files", "label": "a few labels that repeat",
     "word": "single words", "question": "questions", "list": "lists",
 }  # fmt: skip
@@ -49,11 +50,14 @@ _NAMES |= {"participant", "response", "count", "cloze"}
 _GAP = re.compile(GAP, re.IGNORECASE).search
 _REGION = re.compile(r"regions?([1-9]\d{0,3})").fullmatch
 
-# words of values that may be texts though they repeat across items, as those of templates
-_PHRASE = 3
+# mean words of values that may be texts though they repeat across items, as those of templates
+_PHRASE_WORDS = 3
 
 # letters of a name in which another letter is a slip; "mood" and "good" are two words
-_LONG = 8
+_LONG_NAME = 8
+
+# renamed columns that a note lists; of more, the first three and the last
+_MOST_SHOWN = 8
 
 
 def name_columns(
@@ -62,7 +66,8 @@ def name_columns(
 ) -> Table:  # fmt: skip
     """Returns a table whose columns have the known names that their values fit.
 
-    A column of a known name whose values do not fit keeps its values under this name and `_data`.
+    For example, texts in a column `Sentence` are then in the column `sentence`. A column of a known
+    name whose values do not fit keeps its values under this name and `_data`.
 
     Args:
         options: `columns`, NAME=COLUMN or region=COLUMN..COLUMN, where several columns of texts
@@ -73,34 +78,22 @@ def name_columns(
     """
     from pandas import DataFrame
 
-    chosen: dict[str, str] = {}
-    texts: list[str] = []
-    for text in options.columns:
-        with problems.kept():
-            table, given = _given_names(table, text)
-            texts += [given["text"]] if "text" in given else []
-            _refuse_second_column(given, chosen)
-            chosen |= given
-    if len(texts) > 1:
-        table, chosen["text"] = _with_joined(table, texts)
-    wide = {*map(folded, options.wide)}
-    claims: dict[str, list[str]] = {}
-    for column in table.columns:
-        name = _known_name(column, known)
-        is_free = column not in chosen.values() and folded(column) not in wide
-        if name and name not in chosen and is_free:
-            claims.setdefault(name, []).append(column)
-    fitting = _Fitting(table, chosen, claims)
+    table, chosen = _with_chosen_columns(table, options.columns, problems)
+    spellings = _spellings(table, chosen, options.wide, known)
+    fitting = _Fitting(table, chosen, spellings)
     notes: list[str] = []
     for name, column in chosen.items():
         with problems.kept():
             notes += fitting.check_chosen(name, column)
-    sources = chosen.copy()
-    for name, columns in _plausible(fitting.claims, {*chosen}).items():
+    sources = chosen.copy()  # known name -> the column that gets this name
+    for name, columns in _without_unlikely(fitting.spellings_that_fit, chosen).items():
         with problems.kept():
-            sources |= _only_claim(table, name, columns)
-    unfit = [x for x in table.columns if x in claims and x not in fitting.claims.get(x, ())]
-    shown_unfit = [] if copies else [name for name in unfit if name != "id"]
+            sources |= _only_spelling(table, name, columns)
+    unfit = [
+        column
+        for column in table.columns
+        if column in spellings and column not in fitting.spellings_that_fit.get(column, ())
+    ]
     notes += fitting.words_as_texts()
     renamed: dict[str, Series] = {}
     for column, values in table.rows.items():
@@ -108,10 +101,12 @@ def name_columns(
         if not names or (copies and column not in sources):
             is_taken = column in sources or (column in unfit and not copies)
             names.append(f"{column}{DATA_SUFFIX}" if is_taken else column)
-        renamed |= dict.fromkeys(names, values)
+        for name in names:
+            renamed[name] = values
     shown = [f"{column} as {name}" for name, column in sources.items() if name != column]
-    shown += [f"{name} as {name}{DATA_SUFFIX}" for name in shown_unfit]
-    if len(shown) > 8:
+    if not copies:
+        shown += [f"{name} as {name}{DATA_SUFFIX}" for name in unfit if name != "id"]
+    if len(shown) > _MOST_SHOWN:
         shown = [*shown[:3], "...", shown[-1]]
     if shown:
         notes.insert(0, f"columns: {', '.join(shown)}")
@@ -120,25 +115,43 @@ def name_columns(
     return replace(table, rows=rows, chosen=chosen, sources=sources, notes=tuple(notes))
 
 
+def _spellings(
+    table: Table, chosen: Mapping[str, str], wide: Iterable[str], known: Collection[str]
+) -> dict[str, list[str]]:
+    """Known name -> the columns whose names are spellings of it, as {"item": ["Item", "ITEM"]}.
+
+    Without the names and columns that the user chose (`chosen`, `wide`).
+    """
+    wide_names = {folded(name) for name in wide}
+    spellings: dict[str, list[str]] = {}
+    for column in table.columns:
+        name = _known_name(column, known)
+        is_free = column not in chosen.values() and folded(column) not in wide_names
+        if name and name not in chosen and is_free:
+            spellings.setdefault(name, []).append(column)
+    return spellings
+
+
 class _Fitting:
     """Which columns have values of the kind that their names say.
 
     Args:
         table: as it was read.
         chosen: known name -> column that the user says it is.
-        claimed: known name -> columns that are spelled so.
+        spellings: known name -> columns that are spelled so.
     """
 
     def __init__(
-        self, table: Table, chosen: Mapping[str, str], claimed: Mapping[str, list[str]]
+        self, table: Table, chosen: Mapping[str, str], spellings: Mapping[str, list[str]]
     ) -> None:
         self.table = table
         self.chosen = chosen
-        self.claimed = claimed
-        self.names = {*chosen, *claimed}
+        self.spellings = spellings
+        self.names = {*chosen, *spellings}
         self._values: dict[str, DistinctValues] = {}
-        item = self._column("item")
-        self.items = self.values(item).codes if item else None
+        item_column = self._column("item")
+        # the number of the item of each row, (n rows,)
+        self.items = self.values(item_column).codes if item_column else None
 
     def values(self, column: str) -> DistinctValues:
         """The distinct values of a column."""
@@ -151,29 +164,32 @@ class _Fitting:
         return self.values(column).kind(self.items)
 
     @cached_property
-    def claims(self) -> Mapping[str, list[str]]:
-        """The known names, and the columns that are spelled so and have values of the kind."""
-        fitting = {
-            name: [column for column in columns if self._fits(name, column)]
-            for name, columns in self.claimed.items()
-        }
-        if "context" not in fitting or not fitting["context"]:
+    def spellings_that_fit(self) -> Mapping[str, list[str]]:
+        """Known name -> the columns that are spelled so and have values of its kind."""
+        fitting: dict[str, list[str]] = {}
+        for name, columns in self.spellings.items():
+            fitting_columns = [column for column in columns if self._fits(name, column)]
+            if fitting_columns:
+                fitting[name] = fitting_columns
+        if "context" not in fitting:  # a right context stands beside a context
             fitting.pop("right_context", None)
-        return {name: columns for name, columns in fitting.items() if columns}
+        return fitting
 
     def _fits(self, name: str, column: str) -> bool:
-        """Whether a column has values of the kind that its name says.
+        """Whether a column has values of the kind that its known name says.
 
-        In a table of a few rows without other texts, or beside contexts, mistakes are named later.
+        A `position` has numbers, for example, and a `sentence` texts. In doubt, a column of exactly
+        the known name fits unless another column has texts: later steps then name the mistakes.
         """
         kind = self.kind(column)
         if kind == "empty":
             return True
-        is_phrase = kind == "label" and self.values(column).mean_words >= _PHRASE
-        if column == name and (is_phrase or len(self.table) <= FEW_ROWS):
-            texts = {"sentence", "context", *PAIR} & self.names - {name}
-            kinds = {self.kind(self._column(other)) for other in texts}
-            if not kinds & {"text", "question"} or texts == {"context"}:
+        is_phrase = kind == "label" and self.values(column).mean_words >= _PHRASE_WORDS
+        is_in_doubt = is_phrase or len(self.table) <= FEW_ROWS
+        if column == name and is_in_doubt:
+            text_names = {"sentence", "context", *PAIR}.intersection(self.names) - {name}
+            kinds = {self.kind(self._column(text_name)) for text_name in text_names}
+            if kinds.isdisjoint(("text", "question")) or text_names == {"context"}:
                 return True
         if name == "context" and kind == "question" and "target" not in self.names:
             return False
@@ -183,13 +199,13 @@ class _Fitting:
             return False
         if name in ("target", "right_context", *PAIR) or name.startswith("region_"):
             return kind not in ("number", "file")
-        if name in ("good", "contrast"):
+        if name in ("good", "contrast"):  # labels are so only together; one alone is a condition
             other = "contrast" if name == "good" else "good"
             return other in self.names or kind != "label"
-        if name == "expected" and kind == "label":
-            targets = self._column("target")
-            words = {*self.values(targets).levels} if targets else set()
-            return bool({*self.values(column).levels} & words)
+        if name == "expected" and kind == "label":  # words, of which some are targets
+            target_column = self._column("target")
+            targets = self.values(target_column).levels if target_column else ()
+            return not {*self.values(column).levels}.isdisjoint(targets)
         if name == "position":
             return kind == "number"
         if name == "id":
@@ -197,41 +213,51 @@ class _Fitting:
         return name != "item" or not self._is_within_items(column)
 
     def _is_within_items(self, column: str) -> bool:
-        """Whether a column has labels of which most items of another column have several."""
-        others = (x for x in named_columns("item", self.table.columns) if x != column)
-        return any(self.values(column).are_labels_within(self.values(x)) for x in others)
+        """Whether a column has labels of conditions: most items of another column have several."""
+        item_columns = [x for x in named_columns("item", self.table.columns) if x != column]
+        return any(self.values(column).are_labels_within(self.values(x)) for x in item_columns)
 
     def _may_be_asked(self, column: str) -> bool:
-        """Whether labels may be words at a blank: of a gap, or after a context."""
+        """Whether labels may be target words: the sentences have a gap, or most have their label.
+
+        The latter is for sentences beside contexts. Without sentences, labels may be targets.
+        """
         sentences = self._column("sentence")
         if not sentences or self.kind(sentences) not in ("text", "question"):
             return True
-        texts = self.table.columns[sentences]
-        words = self.table.columns[column]
+        texts = [*map(str, self.table.columns[sentences])]
         if "context" not in self.names:
-            written = [*map(str, texts)]
-            return any(map(_GAP, written)) or bool(unknown_mark(written))
-        pairs = [(str(word), str(text)) for word, text in zip(words, texts, strict=True)]
-        return 2 * sum(word in text for word, text in pairs) > len(pairs)
+            return any(map(_GAP, texts)) or bool(unknown_mark(texts))
+        words = map(str, self.table.columns[column])
+        n_inside = sum(word in text for word, text in zip(words, texts, strict=True))
+        return 2 * n_inside > len(texts)
 
     def _column(self, name: str) -> str:
-        return self.chosen.get(name) or next(iter(self.claimed.get(name, ())), "")
+        """The column of a known name: the user's, or else the first spelling; "" for none."""
+        if self.chosen.get(name):
+            return self.chosen[name]
+        columns = self.spellings.get(name, [])
+        return columns[0] if columns else ""
 
     def words_as_texts(self) -> Iterator[str]:
-        """Yields a line on a column of a known name that has single words, and is read as texts."""
-        for name, columns in self.claims.items():
+        """Yields a warning where the only column of sentences has single words."""
+        for name, columns in self.spellings_that_fit.items():
             is_text = name == "sentence" and len(columns) == 1
             if is_text and self.kind(columns[0]) == "word":
                 example = shortened(self.values(columns[0]).levels[0], 40)
                 yield f"warning: {columns[0]} has single words, as {example!r}, read as sentences"
 
     def check_chosen(self, name: str, column: str) -> Iterator[str]:
-        """Yields a line on a column that the user named whose values are of another kind.
+        """Yields a warning where the user says that a column is texts, and it has none.
 
-        `BadInput` for one that cannot be read as it: numbers, lists and names of files.
+        `BadInput` for numbers, lists and names of files, which cannot be read as texts.
+
+        Args:
+            name: known name, as context.
+            column: that the user says it is.
         """
         kind = self.kind(column)
-        what = _WORDS_OF.get(kind, "")
+        what = _KIND_IN_WORDS.get(kind, "")
         is_text = name in ("context", "sentence", "right_context", *PAIR) or "region_" in name
         if is_text and kind in ("number", "file", "list"):
             example = shortened(self.values(column).levels[0], 40)
@@ -242,80 +268,134 @@ class _Fitting:
             yield f"warning: {column} is read as {name}, and has {what}, as {example!r}"
 
 
-def _given_names(table: Table, text: str) -> tuple[Table, dict[str, str]]:
-    """The table, and known name -> the column that the user says it is.
+# ---- what the user says --------------------------------------------------------------------------
 
-    A range is several regions, or is joined to one more column of texts.
+
+def _with_chosen_columns(
+    table: Table, texts: Iterable[str], problems: Problems
+) -> tuple[Table, dict[str, str]]:
+    """The table, and known name -> its column, as options say: NAME=COLUMN.
+
+    Several columns that are named as text are joined to one, which is added to the table.
+    """
+    chosen: dict[str, str] = {}
+    text_columns: list[str] = []
+    for text in texts:
+        with problems.kept():
+            table, column_of_name = _chosen_by_option(table, text)
+            if "text" in column_of_name:
+                text_columns.append(column_of_name["text"])
+            _refuse_second_column(column_of_name, chosen)
+            chosen |= column_of_name
+    if len(text_columns) > 1:
+        table, chosen["text"] = _with_joined_column(table, text_columns)
+    return table, chosen
+
+
+def _chosen_by_option(table: Table, text: str) -> tuple[Table, dict[str, str]]:
+    """The table, and known name -> the column that one option NAME=COLUMN says it is.
+
+    `region=COLUMN..COLUMN` names each column of the range as a region. For another text, the
+    columns of a range are joined to one, which takes their place in the table.
     """
     name, _, column = text.partition("=")
     if not column:
         raise BadInput(f"--columns {text!r}: write NAME=COLUMN, e.g. context=text")
-    field = "participant" if is_named_as(name, "reader") else _known_name(name, _NAMES)
-    if not field:
+    known_name = "participant" if is_named_as(name, "reader") else _known_name(name, _NAMES)
+    if not known_name:
         choice = ", ".join(sorted(_NAMES))
         raise BadInput(f"--columns {text!r}: no name {name!r}: choose from {choice}")
     ends = [column] if column in table.columns else column.split("..", 1)  # a name may have dots
     ends = [table.column_of(end, "--columns") for end in ends]
-    if field != "region" and len(ends) == 1:
-        return table, {field: ends[0]}
-    # the columns between them of the same name but for its number, or all
-    columns = [*table.columns]
-    first, last = sorted((columns.index(ends[0]), columns.index(ends[-1])))
-    stems = {re.sub(r"\d+", "", end) for end in ends}
-    inside = columns[first : last + 1]
-    parts = [name for name in inside if len(stems) > 1 or re.sub(r"\d+", "", name) in stems]
-    if field == "region":
-        return table, {f"region_{number}": name for number, name in enumerate(parts, start=1)}
-    if field not in (*TEXT_COLUMNS, *PAIR):
+    if known_name != "region" and len(ends) == 1:
+        return table, {known_name: ends[0]}
+    parts = _columns_of_range([*table.columns], ends[0], ends[-1])
+    if known_name == "region":
+        return table, {f"region_{number}": part for number, part in enumerate(parts, start=1)}
+    if known_name not in (*TEXT_COLUMNS, *PAIR):
         raise BadInput(f"--columns {text!r}: a range is for regions and texts")
-    rows = zip(*(table.columns[name] for name in parts), strict=True)
-    texts = [joined_text(str(part or "") for part in row) for row in rows]
-    return table.having({column: texts}, without=parts), {field: column}
+    rows = zip(*(table.columns[part] for part in parts), strict=True)
+    joined_texts = [joined_text(str(content or "") for content in row) for row in rows]
+    return table.having({column: joined_texts}, without=parts), {known_name: column}
 
 
-def _refuse_second_column(given: Mapping[str, str], chosen: Mapping[str, str]) -> None:
-    """Refuses another column for a name that has one; texts alone are named by several."""
-    for name in given.keys() & chosen.keys() - {"text"}:
-        if given[name] != chosen[name]:
-            both = f"{chosen[name]} and {given[name]}"
+def _columns_of_range(columns: Sequence[str], start: str, end: str) -> list[str]:
+    """The columns from one to another, of those whose names differ from it in a number alone.
+
+    All columns between them where the names of the two differ in more, as from `noun` to `verb`.
+    """
+    first, last = sorted((columns.index(start), columns.index(end)))
+    inside = columns[first : last + 1]
+    stem = re.sub(r"\d+", "", start)
+    if re.sub(r"\d+", "", end) != stem:
+        return [*inside]
+    return [name for name in inside if re.sub(r"\d+", "", name) == stem]
+
+
+def _refuse_second_column(column_of_name: Mapping[str, str], chosen: Mapping[str, str]) -> None:
+    """Refuses another column for a name that has one in `chosen`; texts may have several."""
+    names = column_of_name.keys() & chosen.keys() - {"text"}
+    for name in names:
+        if column_of_name[name] != chosen[name]:
+            both = f"{chosen[name]} and {column_of_name[name]}"
             raise BadInput(f"--columns names {both} as {name}: give one of them")
 
 
-def _with_joined(table: Table, names: Sequence[str]) -> tuple[Table, str]:
-    """A table with one more column, the values of several joined by "/", and its name.
+def _with_joined_column(table: Table, names: Sequence[str]) -> tuple[Table, str]:
+    """The table with one more column, the values of several joined by "/", and its name.
 
-    `BadInput` where two rows that differ in these columns would have one value.
+    For example, the columns story and line make `story/line`, with values as `A/1`. `BadInput`
+    where two rows that differ in these columns would have one value.
     """
     rows = [*zip(*(map(str, table.columns[name]) for name in names), strict=True)]
     values = ["/".join(row) for row in rows]
     if len({*values}) < len({*rows}):
         problem = f"values of {', '.join(names)} are the same when they are joined by /"
         raise BadInput(f"{table.name}: --columns text: {problem}: rename them")
-    joined = "/".join(names)
-    return table.having({joined: values}), joined
+    joined_name = "/".join(names)
+    return table.having({joined_name: values}), joined_name
+
+
+# ---- known names and their spellings -------------------------------------------------------------
 
 
 def _known_name(name: str, known: Iterable[str]) -> str:
-    """The known name that a name is a spelling of; "" for none."""
-    if "region" in known and (match := _REGION(folded(name))):
-        return f"region_{match[1]}"
-    return next((known_name for known_name in known if folded(known_name) == folded(name)), "")
+    """The known name that a name is a spelling of, as "item" for "Item"; "" for none.
+
+    Where "region" is known, `Region 2` is a spelling of "region_2".
+    """
+    plain = folded(name)
+    region = _REGION(plain)
+    if "region" in known and region:
+        return f"region_{region[1]}"
+    for known_name in known:
+        if folded(known_name) == plain:
+            return known_name
+    return ""
 
 
-def _plausible(claims: Mapping[str, list[str]], names: Collection[str]) -> Mapping[str, list[str]]:
-    """The known names, and the columns that are spelled so, which fit the others of a table."""
-    if claims.keys() >= {*PAIR}:  # published sets have columns of any name
-        return {name: claims[name] for name in PAIR}
-    never = set()
-    if any(name.startswith("region_") for name in (*claims, *names)):
-        never.add("sentence")
-    if "target" not in (*claims, *names):
-        never.add("expected")  # of a table with expected and unexpected words
-    return {name: columns for name, columns in claims.items() if name not in never}
+def _without_unlikely(
+    spellings: Mapping[str, list[str]], chosen: Collection[str]
+) -> Mapping[str, list[str]]:
+    """Known name -> its columns, without names that do not go with the other ones of the table.
+
+    Args:
+        spellings: known name -> the columns that are spelled so.
+        chosen: known names that the user gave to columns.
+    """
+    if spellings.keys() >= {*PAIR}:  # published sets have columns of any name
+        return {name: spellings[name] for name in PAIR}
+    names = {*spellings, *chosen}
+    unlikely = set()
+    if any(name.startswith("region_") for name in names):  # the sentence is made of the regions
+        unlikely.add("sentence")
+    if "target" not in names:
+        unlikely.add("expected")  # of a table with expected and unexpected words
+    return {name: columns for name, columns in spellings.items() if name not in unlikely}
 
 
-def _only_claim(table: Table, name: str, columns: Sequence[str]) -> dict[str, str]:
-    """Known name -> the only one of the columns that are spellings of it, see `_known_name`.
+def _only_spelling(table: Table, name: str, columns: Sequence[str]) -> dict[str, str]:
+    """Known name -> the only column whose name is a spelling of it.
 
     {} where a column has exactly this name and needs no other. `BadInput` where there are several
     spellings, since only the user knows which column is meant.
@@ -333,55 +413,64 @@ def _only_claim(table: Table, name: str, columns: Sequence[str]) -> dict[str, st
 
 
 def near_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
-    """Returns what is wrong with names: one letter misses a known one.
+    """Returns lines on columns whose names differ from a known one by a letter, as `sentense`.
 
-    Several columns that are nearly one text are several texts of a row. The columns of `wide` are
-    named by the user and have any name. Of a table whose form is known, these are the columns of
-    its form that it does not have.
+    Several columns that are nearly one text, as `sentence1` and `sentence2`, are no mistakes: they
+    are several texts of a row. The columns of `wide` are named by the user and have any name.
     """
-    wide_names = {*map(folded, wide)}
+    wide_names = {folded(name) for name in wide}
     names = [name for name in table.columns if folded(name) not in wide_names]
-    form = form_of(table.columns)
-    known = _BLANKS | _SENTENCES | {*PAIR}
-    if form == "minimal_pairs":
-        known = {*PAIR}  # published sets have columns of any name
-    elif form or {"context", "target"} <= table.columns.keys():
-        known = _SENTENCES if form else _BLANKS
-    regions = [name for name in names if is_region(name)]
-    if regions:
-        ends = (re.search(r"\d+$", name) for name in names)
-        numbers = [int(end[0]) for end in ends if end]
-        known = {*known, *(f"region_{number}" for number in numbers)} - {"sentence"}
-        known |= {f"region_{number}" for number in range(min(numbers), max(numbers))}
-    known = known - {"condition"}  # a condition has any name
-    known = {
-        x for x in known - table.columns.keys() if x != "item" or not named_columns("item", names)
-    }
-    near: dict[str, list[str]] = {}
+    missing = sorted(_missing_names(table, names))
+    columns_near: dict[str, list[str]] = {}  # known name -> columns whose names are nearly it
     for name in names:
-        meant = next((x for x in sorted(known) if _is_near(name, x)), "")
-        if meant and name not in regions and not _are_other_values(table.columns[name], meant):
-            near.setdefault(meant, []).append(name)
-    texts = {*TEXT_COLUMNS, *PAIR}  # of which a row may have several
-    pairs = [
-        (meant, name)
-        for meant, columns in near.items()
-        for name in columns
-        if len(columns) == 1 or meant not in texts
-    ]
-    if len(pairs) > 1 and len({meant for meant, _ in pairs}) == len(pairs):
-        both = ", ".join(f"{name!r} is nearly {meant!r}" for meant, name in pairs)
-        option = " ".join(shlex.quote(f"{meant}={name}") for meant, name in pairs)
+        meant = next((known for known in missing if _is_near(name, known)), "")
+        if meant and not is_region(name) and not _lacks_texts(table.columns[name], meant):
+            columns_near.setdefault(meant, []).append(name)
+    slips: list[tuple[str, str]] = []  # known name, and the column that is nearly called so
+    for meant, columns in columns_near.items():
+        if len(columns) == 1 or meant not in (*TEXT_COLUMNS, *PAIR):
+            slips += [(meant, name) for name in columns]
+    if len(slips) > 1 and len({meant for meant, _ in slips}) == len(slips):
+        both = ", ".join(f"{name!r} is nearly {meant!r}" for meant, name in slips)
+        option = " ".join(shlex.quote(f"{meant}={name}") for meant, name in slips)
         return [f"of the columns, {both}: give --columns {option}, or rename them"]
     return [
         f"the column {name!r} is nearly {meant!r}: give --columns {meant}={shlex.quote(name)}, or "
         "rename it"
-        for meant, name in pairs
+        for meant, name in slips
     ]
 
 
-def _are_other_values(values: Sequence[Any], known: str) -> bool:
-    """Whether a column has no texts, and the known name is that of texts."""
+def _missing_names(table: Table, names: Sequence[str]) -> set[str]:
+    """The known names that a table of its form may have, and does not have.
+
+    Args:
+        table: the form follows from the names of all its columns.
+        names: of those columns that may be misspelt; regions up to the largest number are known.
+    """
+    form = form_of(table.columns)
+    if form == "minimal_pairs":
+        known = {*PAIR}  # published sets have columns of any name
+    elif form == "sentences":
+        known = {*_SENTENCE_COLUMNS}
+    elif {"context", "target"} <= table.columns.keys():
+        known = {*_BLANK_COLUMNS}
+    else:
+        known = _BLANK_COLUMNS | _SENTENCE_COLUMNS | {*PAIR}
+    if any(map(is_region, names)):
+        matches = [re.search(r"\d+$", name) for name in names]
+        numbers = [int(match[0]) for match in matches if match]
+        known |= {f"region_{number}" for number in numbers}
+        known |= {f"region_{number}" for number in range(min(numbers), max(numbers))}
+        known.discard("sentence")  # it is made of the regions
+    known.discard("condition")  # a condition has any name
+    if named_columns("item", names):
+        known.discard("item")
+    return known - table.columns.keys()
+
+
+def _lacks_texts(values: Sequence[Any], known: str) -> bool:
+    """Whether the known name is one of texts, and the values are none."""
     is_text = known in (*TEXT_COLUMNS, *PAIR) or bool(is_region(known))
     return is_text and values_of(values).kind() in ("number", "file", "list", "empty")
 
@@ -397,10 +486,12 @@ def _is_near(name: str, known: str) -> bool:
     if is_region(known) and re.match(rf"{b}(?!\d)", a):
         return True
     if len(a) == len(b):
-        other = [i for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y]
-        is_swap = len(other) == 2 and a[other[0]] == b[other[1]] and a[other[1]] == b[other[0]]
-        return is_swap or (len(other) == 1 and len(b) >= _LONG)
+        differing = [i for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y]
+        if len(differing) == 2:
+            first, second = differing
+            return a[first] == b[second] and a[second] == b[first]
+        return len(differing) == 1 and len(b) >= _LONG_NAME
     short, long = sorted((a, b), key=len)
-    return len(long) == len(short) + 1 and any(
-        short == long[:i] + long[i + 1 :] for i in range(len(long))
-    )
+    if len(long) != len(short) + 1:
+        return False
+    return any(short == long[:i] + long[i + 1 :] for i in range(len(long)))

@@ -7,6 +7,7 @@ Types and rules are those of docs/specification.md, section 1, for the columns t
 from __future__ import annotations
 
 import ast
+import math
 import re
 import warnings
 from collections import Counter
@@ -47,7 +48,7 @@ _WHOLE = (
     "write whole sentences, or give the word that is scored there in a column target (people's "
     "responses are for `lmdiag cloze`)"
 )
-_COMPARING = (
+_COMPARED = (
     "say which rows are good by --good COLUMN=VALUE and what tells pairs apart by --contrast "
     "COLUMN, or rename it if no rows are compared"
 )
@@ -81,15 +82,24 @@ _RULES = [
 The patterns take linear time: none begins with a repetition. A message has the match and the text.
 """
 
-
+# core column -> its rules: a pattern, and the message about a text that has it
 _RULES_OF = {
-    column: [(re.compile(x, re.IGNORECASE), text) for names, x, text in _RULES if column in names]
-    for column in {name for names, *_ in _RULES for name in names}
+    name: [
+        (re.compile(pattern, re.IGNORECASE), message)
+        for columns, pattern, message in _RULES
+        if name in columns
+    ]
+    for name in {name for columns, *_ in _RULES for name in columns}
 }
 
 
 def checked(table: Table, task: str) -> dict[str, list[Any]]:
-    """Returns the converted columns of a table; all problems of its values are one `BadInput`."""
+    """Returns the converted columns of a table; all problems of its values are one `BadInput`.
+
+    Args:
+        table: with its form.
+        task: name of the diagnostic, which says what types the columns have.
+    """
     problems = Problems()
     columns = converted(table, task, problems)
     check_values(columns, table, problems)
@@ -105,6 +115,11 @@ def converted(table: Table, task: str, problems: Problems) -> dict[str, list[Any
     `good` and `contrast` are present if rows are compared; the other core columns always are. Only
     the columns that the diagnostic of the task declares have types. A column that is missing is a
     `BadInput`; one that has another type or lacks a value in some row is left out, and a problem.
+
+    Args:
+        table: with its form.
+        task: name of the diagnostic.
+        problems: gets what is wrong.
     """
     if not len(table):
         raise BadInput(f"{table.name} has no rows")
@@ -119,21 +134,13 @@ def converted(table: Table, task: str, problems: Problems) -> dict[str, list[Any
             columns[name] = values
     for there, other in (("good", "contrast"), ("contrast", "good")):
         if there in columns and other not in columns:
-            problems.append(f"{table.name}: there is a column {there} but no {other}: {_COMPARING}")
-    if missing := [name for name in needed if name not in columns]:
-        other = ""
-        if "target" in needed:
-            other = ", or a sentence, or sentence_good and sentence_bad"
-            text = "sentence" if "sentence" in columns else "COLUMN"
-            other += f"; --columns sentence={text} reads the column {text}"
-        rule = f"every row needs {' and '.join(needed)}{other}"
-        problems.append(str(table.lacks(missing[0], rule)))
-        problems.refuse()
+            problems.append(f"{table.name}: there is a column {there} but no {other}: {_COMPARED}")
+    _refuse_missing_columns(table, columns, needed, problems)
     columns.setdefault("id", [f"{task}-{name}" for name in table.labels("name")])
     if "context" in columns and "right_context" in columns:  # a blank may open the sentence
         columns["context"] = ["" if value is None else value for value in columns["context"]]
     absent = [None] * len(table)
-    core = {}
+    core: dict[str, list[Any]] = {}
     for column in diagnostic.core:
         if column.name in columns or column.default is not None:
             with problems.kept():
@@ -154,49 +161,81 @@ def converted(table: Table, task: str, problems: Problems) -> dict[str, list[Any
     return core | further
 
 
+def _refuse_missing_columns(
+    table: Table, columns: Collection[str], needed: Sequence[str], problems: Problems
+) -> None:
+    """Raises all problems, if one of the columns that every row needs is not among the columns."""
+    missing = [name for name in needed if name not in columns]
+    if not missing:
+        return
+    other = ""
+    if "target" in needed:
+        other = ", or a sentence, or sentence_good and sentence_bad"
+        text = "sentence" if "sentence" in columns else "COLUMN"
+        other += f"; --columns sentence={text} reads the column {text}"
+    rule = f"every row needs {' and '.join(needed)}{other}"
+    problems.append(str(table.lacks(missing[0], rule)))
+    problems.refuse()
+
+
 def _core_values(table: Table, column: Column, values: Sequence[Any]) -> list[Any]:
-    """The values of a core column in its type, of which none is missing."""
-    found = _values(table, column, values)
-    if column.default is None and None in found:
-        note = " (NA and NaN are missing values: save such a word as JSON lines)" * table.is_text
+    """The values of a core column in its type, with its default in place of missing ones.
+
+    `BadInput` for a missing value in a column without a default.
+    """
+    converted_values = _values(table, column, values)
+    if column.default is None and None in converted_values:
         source = table.sources.get(column.name, column.name)
         remedy = f"fill it in, or give --filter {quote(f'{source}!=')}"
-        problem = f"the column {column.name} is empty: {remedy}{note}"
-        raise table.error(found.index(None), problem)
-    found = [column.default if value is None else value for value in found]
+        if table.is_text:
+            remedy += " (NA and NaN are missing values: save such a word as JSON lines)"
+        problem = f"the column {column.name} is empty: {remedy}"
+        raise table.error(converted_values.index(None), problem)
+    filled = [column.default if value is None else value for value in converted_values]
     # spaces at the edges of a sentence do not belong to any word
-    return [text.strip() for text in found] if column.name == "sentence" else found
+    return [text.strip() for text in filled] if column.name == "sentence" else filled
 
 
 def _values(table: Table, column: Column, values: Sequence[Any]) -> list[Any]:
-    """The values of a column in its type."""
+    """The values of a column in its type (text, number, boolean, words); None for missing ones.
+
+    `BadInput` names the first row with a value that cannot be converted.
+    """
     from pandas import Series
 
     if {*map(type, values)} == {_UNCHANGED[column.type]}:
         return [*values]
     if column.type == "number":
-        numbers = as_numbers(Series([*values], dtype=object), column.name, table.where)
-        return [None if number != number else number for number in numbers.tolist()]
-    found = []
+        numbers = as_numbers(Series([*values], dtype=object), column.name, table.where).tolist()
+        return [None if math.isnan(number) else number for number in numbers]
+    converted_values = []
     for row, value in enumerate(values):
         try:
-            found.append(_value(column.type, value))
+            converted_values.append(_value(column.type, value))
         except ValueError as error:
             is_name = column.name in _NAMES_ROWS and isinstance(value, float)
             problem = not_a_name(value) if is_name else error
             raise table.error(row, f"the column {column.name}: {problem}") from error
-    return found
+    return converted_values
 
 
 def _value(kind: str, value: Any) -> Any:
-    """A value in the type of its column; None if it is missing, or an empty list for `words`."""
+    """A value in the type of its column; None if it is missing, or an empty list for `words`.
+
+    `ValueError` for a value that cannot be converted.
+
+    Args:
+        kind: "text", "boolean" or "words".
+        value: as it was read.
+    """
     if kind == "words":
         return _words(value)
     if value is None or (kind != "text" and value == ""):
         return None
     if kind == "text":  # integers too, because items are often numbered
         is_whole = isinstance(value, float) and value.is_integer()
-        if not (isinstance(value, str | int) or is_whole) or isinstance(value, bool):
+        is_textual = isinstance(value, str | int) or is_whole
+        if not is_textual or isinstance(value, bool):
             raise ValueError(f"expected text, not {value!r}")
         return written_text(value)
     if str(value).lower() not in _TRUTH:
@@ -205,7 +244,10 @@ def _value(kind: str, value: Any) -> Any:
 
 
 def _words(value: Any) -> list[str]:
-    """A list of words from one written as `bird|tree`, or in JSON's or Python's notation."""
+    """The words of a cell: `bird|tree`, a list, or a list in JSON's or Python's notation.
+
+    [] for an empty cell; `ValueError` for other values.
+    """
     if value is None or value == "":
         return []
     shown = shortened(value)
@@ -229,63 +271,88 @@ def _words(value: Any) -> list[str]:
 
 
 def check_values(columns: Mapping[str, Sequence[Any]], table: Table, problems: Problems) -> None:
-    """Adds the first row that breaks a rule in each of the converted columns to the problems."""
+    """Adds the first row that breaks a rule in each of the converted columns to the problems.
+
+    The rules are those of texts (`_RULES`), one id for each row, and for each contrast one good
+    row and at least one bad one.
+    """
     for name in diagnostics.get("", table.form).core_columns:
-        if name not in _RULES_OF or name not in columns:
-            continue
-        values = columns[name]
-        rows = values if name == "expected" else [(text,) for text in values]
-        texts = {*chain.from_iterable(rows)}
-        if name == "context" and "gap_spaces" in columns:  # as typed, e.g. after a line break
-            texts = {text for text in texts if not text[-1:].isspace()}
-        wrong = _text_problems(name, texts, table.sources.get(name, name))
-        if not wrong:
-            continue
-        with problems.kept():
-            table.refuse({
-                row: f"the column {name} {wrong[text]}"
-                for row, words in enumerate(rows)
-                for text in words[::-1]
-                if text in wrong
-            })  # fmt: skip
+        if name in _RULES_OF and name in columns:
+            with problems.kept():
+                _check_texts(name, columns, table)
     contexts = columns.get("context", ())
     if contexts and all(text.endswith("_") for text in contexts):
         remedy = "remove it, since it would be read as text"
         problems.append(f"{table.name}: every context ends in _: {remedy}")
-    row_of: dict[str, int] = {}
     with problems.kept():
-        for row, identifier in enumerate(columns.get("id", ())):
-            earlier = row_of.setdefault(identifier, row)
-            if earlier != row:
-                has = f"has {identifier!r} again, first in {table.where(earlier)}"
-                what = f"the column id {has}: every row needs an id of its own"
-                raise table.error(row, what)
-    marks: dict[str, Counter[bool]] = {}
-    for contrast, good in zip(columns.get("contrast", ()), columns.get("good", ()), strict=False):
-        marks.setdefault(contrast, Counter())[good] += 1
+        _check_ids(columns.get("id", ()), table)
     with problems.kept():
-        for contrast, n in marks.items():
-            if n[True] != 1 or not n[False]:
-                has = f"{contrast!r} has {n[True]} good and {n[False]} bad rows"
-                what = f"the column contrast: {has}, it needs exactly one good and at least one bad"
-                what += ": name further columns by --contrast if they tell the pairs apart"
-                raise table.error(columns["contrast"].index(contrast), what)
+        _check_contrasts(columns.get("contrast", ()), columns.get("good", ()), table)
+
+
+def _check_texts(name: str, columns: Mapping[str, Sequence[Any]], table: Table) -> None:
+    """Refuses rows with texts in a core column that break one of its rules."""
+    values = columns[name]
+    texts_of_rows = values if name == "expected" else [[text] for text in values]
+    texts = {*chain.from_iterable(texts_of_rows)}
+    if name == "context" and "gap_spaces" in columns:  # as typed, e.g. after a line break
+        texts = {text for text in texts if not text[-1:].isspace()}
+    problem_of_text = _text_problems(name, texts, table.sources.get(name, name))
+    if not problem_of_text:
+        return
+    problem_of_row = {}
+    for row, texts_of_row in enumerate(texts_of_rows):
+        wrong_texts = [text for text in texts_of_row if text in problem_of_text]
+        if wrong_texts:
+            problem_of_row[row] = f"the column {name} {problem_of_text[wrong_texts[0]]}"
+    table.refuse(problem_of_row)
+
+
+def _check_ids(ids: Sequence[str], table: Table) -> None:
+    """Refuses the first row that has the id of an earlier one."""
+    row_of_id: dict[str, int] = {}
+    for row, identifier in enumerate(ids):
+        earlier = row_of_id.setdefault(identifier, row)
+        if earlier != row:
+            has = f"has {identifier!r} again, first in {table.where(earlier)}"
+            raise table.error(row, f"the column id {has}: every row needs an id of its own")
+
+
+def _check_contrasts(contrasts: Sequence[str], good: Sequence[bool], table: Table) -> None:
+    """Refuses the first contrast without exactly one good row and at least one bad row.
+
+    Args:
+        contrasts: the contrast of each row.
+        good: whether each row is the good one of its contrast.
+        table: for the place of the row.
+    """
+    n_rows_of: dict[str, Counter[bool]] = {}  # contrast -> numbers of good (True) and bad rows
+    for contrast, is_good in zip(contrasts, good, strict=False):
+        n_rows_of.setdefault(contrast, Counter())[is_good] += 1
+    for contrast, n in n_rows_of.items():
+        if n[True] != 1 or not n[False]:
+            has = f"{contrast!r} has {n[True]} good and {n[False]} bad rows"
+            what = f"the column contrast: {has}, it needs exactly one good and at least one bad"
+            what += ": name further columns by --contrast if they tell the pairs apart"
+            raise table.error(contrasts.index(contrast), what)
 
 
 def text_problem(column: str, text: str) -> str:
-    """Returns what is wrong with a text in a core column; "" if nothing is."""
+    """Returns what is wrong with a text in a core column, as "is empty"; "" if nothing is."""
     return _text_problems(column, {text}, column).get(text, "")
 
 
 def markup_problem(text: str) -> str:
-    """Returns what is wrong with a text that has markup in it; "" for one that has none."""
-    rule, message = next(x for x in _RULES_OF["target"] if x[0].pattern == MARKUP)
-    match = rule.search(text)
-    return message.format(match[0], text) if match else ""
+    """Returns what is wrong with a text that has markup in it; "" for a text without markup."""
+    for rule, message in _RULES_OF["target"]:
+        match = rule.search(text) if rule.pattern == MARKUP else None
+        if match:
+            return message.format(match[0], text)
+    return ""
 
 
 def _text_problems(column: str, texts: Collection[str], source: str) -> dict[str, str]:
-    """Text -> the first thing that is wrong with it; a search runs over all texts.
+    """Text -> the first rule of its column that it breaks, as a message; right texts are absent.
 
     Args:
         column: core column.
@@ -293,35 +360,39 @@ def _text_problems(column: str, texts: Collection[str], source: str) -> dict[str
         source: its name in the file, for remedies.
     """
     names = {"column": quote(source), "missing": quote(f"{source}!=")}
-    with_signs = [*filter(_SIGNS, texts)]
-    problems: dict[str, str] = {}
+    texts_with_signs = [*filter(_SIGNS, texts)]  # few: all others have no gap and no markup
+    problem_of_text: dict[str, str] = {}
     for rule, message in _RULES_OF[column]:
-        tried = with_signs if rule.pattern in (GAP, MARKUP) else texts
-        for match in filter(None, map(rule.search, tried)):
-            problems.setdefault(match.string, message.format(match[0], match.string, **names))
-    return problems
+        needs_sign = rule.pattern in (GAP, MARKUP)
+        for text in texts_with_signs if needs_sign else texts:
+            match = rule.search(text)
+            if match and text not in problem_of_text:
+                problem_of_text[text] = message.format(match[0], text, **names)
+    return problem_of_text
 
 
 def _refuse_lookalike_levels(
     columns: Mapping[str, Sequence[Any]], table: Table, problems: Problems
 ) -> None:
-    """Adds levels that differ from another one in letter case alone.
+    """Adds to the problems the levels that differ from another one in letter case alone.
 
-    Only levels of items, and of columns that are conditions or break-downs, are used.
+    Only levels of items, and of columns that are conditions or break-downs, are looked at.
     """
-    core = {column.name for column in (*CORE, *SENTENCES)} - {"condition", "item"}
-    values = {name: values_of(columns[name]) for name in columns if name not in core}
-    misspelt = {name: x for name, x in values.items() if lookalike_levels(name, x)}
+    ignored = {column.name for column in (*CORE, *SENTENCES)} - {"condition", "item"}
+    values = {name: values_of(columns[name]) for name in columns if name not in ignored}
+    misspelt = {name: levels for name, levels in values.items() if lookalike_levels(name, levels)}
+    row_problems: list[tuple[int, str]] = []
     if misspelt and any(columns["item"]):
-        found = _lookalike_levels_of_items(columns)
+        row_problems += _lookalike_levels_of_items(columns)
     else:
-        found = (x for name in misspelt for x in lookalike_problems(name, misspelt[name]))
-    for row, problem in found:
+        for name, levels in misspelt.items():
+            row_problems += lookalike_problems(name, levels)
+    for row, problem in row_problems:
         problems.append(str(table.error(row, problem)))
 
 
 def _lookalike_levels_of_items(columns: Mapping[str, Sequence[Any]]) -> Iterator[tuple[int, str]]:
-    """Yields rows with levels of items and conditions that look like another one, and why."""
+    """Yields a row and what is wrong with it: a level of an item or condition is like another."""
     from pandas import DataFrame
 
     from lmdiag.stimuli.designs.column_warnings import lookalike_levels_of

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_WHOLE = re.compile(r"\A(\d+)\.0+\Z")
+_WHOLE_NUMBER = re.compile(r"\A(\d+)\.0+\Z")
 _CONDITION = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
 
 
@@ -42,50 +42,64 @@ class Condition(NamedTuple):
 
     @property
     def names_values(self) -> bool:
-        """Whether it names values, and does not compare them by size."""
+        """Whether it names values by = or !=; the other signs compare values by size."""
         return self.sign in ("=", "!=")
 
     def is_met(self, values: Sequence[str]) -> NDArray[np.bool_]:
         """Returns which of the values of a column meet it, (n rows,); a missing one is "".
 
-        `BadInput` names the first value that no row has, and those that rows have.
+        The sign is = or !=. `BadInput` names the first value that no row has, and those that rows
+        have.
         """
         import numpy as np
 
-        named = {*self._levels(dict.fromkeys(values))}
-        return np.array([(value in named) == (self.sign == "=") for value in values], dtype=bool)
+        named_levels = {*self._named_levels(dict.fromkeys(values))}
+        is_named = np.array([value in named_levels for value in values], dtype=bool)
+        return is_named if self.sign == "=" else ~is_named
 
-    def _levels(self, levels: Collection[str]) -> Iterator[str]:
-        """Yields the levels that it names, which stand between commas, and may have some."""
+    def _named_levels(self, levels: Collection[str]) -> Iterator[str]:
+        """Yields those of the levels of the column that the value of the condition names.
+
+        Commas separate them, and may stand in a level: for levels "a,b" and "c", "a,b,c" names
+        both. The longest level is looked for first.
+        """
         parts = self.value.split(",")
         while parts:
             for n in range(len(parts), 0, -1):
-                level = _level(",".join(parts[:n]).strip(), levels)
+                level = _level_like(",".join(parts[:n]).strip(), levels)
                 if level is not None:
                     break
             else:
-                there = [repr(x) if "," in x else shortened(x) for x in levels if x]
-                there += ["empty cells"] if "" in levels else []
-                has = f"in {self.column}, which has {', '.join(there):.600}"
+                existing = [repr(x) if "," in x else shortened(x) for x in levels if x]
+                if "" in levels:
+                    existing.append("empty cells")
+                has = f"in {self.column}, which has {', '.join(existing):.600}"
                 raise BadInput(f"no row has {parts[0].strip()!r} {has}")
             yield level
             parts = parts[n:]
 
 
-def _level(text: str, levels: Collection[str]) -> str | None:
-    """The level that a text is, or else is a spelling of; None for none, or several.
+def _level_like(text: str, levels: Collection[str]) -> str | None:
+    """The level that is this text, or else the only one that is spelled like it; else None.
 
-    >>> _level("true", ["TRUE", "FALSE"]), _level("1", ["1.0", "2.0"]), _level("1", ["01", "1.10"])
-    ('TRUE', '1.0', None)
+    >>> _level_like("true", ["TRUE", "FALSE"]), _level_like("1", ["1.0", "2.0"])
+    ('TRUE', '1.0')
+    >>> _level_like("1", ["01", "1.10"]) is None
+    True
     """
     if text in levels:
         return text
-    alike = [level for level in levels if _plain(level) == _plain(text)]
-    return alike[0] if len(alike) == 1 else None
+    spellings = [level for level in levels if _plain(level) == _plain(text)]
+    return spellings[0] if len(spellings) == 1 else None
 
 
 def _plain(level: str) -> str:
-    """A level without letter case, outer blanks and .0; truth values as numbers, "" if missing."""
+    """A level without letter case, outer blanks and .0, to compare spellings.
+
+    Truth values are numbers: "TRUE" and "1.0" are "1"; "NA" and other missing values are "".
+    """
     text = unicodedata.normalize("NFC", level).strip()
-    text = _WHOLE.sub(r"\1", text)
-    return "" if text in MISSING else str(TRUTH.get(text, text)).casefold()
+    text = _WHOLE_NUMBER.sub(r"\1", text)
+    if text in MISSING:
+        return ""
+    return str(TRUTH.get(text, text)).casefold()

@@ -59,17 +59,17 @@ def form_of(names: Collection[str], chosen: Collection[str] = ()) -> str:
     """
     if "sentence" in chosen or {*PAIR} <= {*chosen}:
         return "sentences" if "sentence" in chosen else "minimal_pairs"
-    pair = _pair_columns(names)
     has_sentences = "sentence" in names or any(map(is_region, names))
     if "context" in names or ("target" in names and not has_sentences):
         return ""
-    if has_sentences and not set(pair) <= set(names):
+    columns_of_pair = [name for name in _pair_columns(names) if name in names]
+    if has_sentences and len(columns_of_pair) < 2:
         return "sentences"
-    return "" if set(pair).isdisjoint(names) else "minimal_pairs"
+    return "minimal_pairs" if columns_of_pair else ""
 
 
 def _check_language(code: str) -> None:
-    """Refuses a language without a rule."""
+    """Refuses the code of a language for which no rule says where spaces stand between words."""
     if code not in LANGUAGES:
         choice = ", ".join(filter(None, LANGUAGES))
         remedy = f"choose from {choice}, or leave it out for the rule of most texts"
@@ -77,9 +77,15 @@ def _check_language(code: str) -> None:
 
 
 def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
-    """Returns a table with its form, a row per sentence; a table of blanks as it is.
+    """Returns a table with its form, see `form_of`, and a row per sentence or per blank.
 
-    Rows without names are named after the task.
+    Sentences get their regions and critical word, sentences with a gap become contexts, and each
+    minimal pair becomes two rows. `BadInput` for options that the form has no use for.
+
+    Args:
+        table: after the steps before; one that has a form is returned as it is.
+        task: what pairs without names are named after.
+        options: separator, gap, critical, language and others.
     """
     if table.form:
         return table
@@ -98,17 +104,17 @@ def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
             rule = "--language is for parts of sentences, and the sentences are whole"
             raise BadInput(f"{table.name}: {rule}: leave it out")
         table = with_critical(table, options.critical, options.wide)
-        table = _after_contexts(table) if has_contexts else table
-        if "target" in table.columns and [
-            column_and_start(text, ())[0] for text in options.critical
-        ] != ["target"]:
+        if has_contexts:
+            table = _after_contexts(table)
+        critical_columns = [column_and_start(text, ())[0] for text in options.critical]
+        if "target" in table.columns and critical_columns != ["target"]:
             remedy = "___ or --gap TEXT marks its place"
             table = table.having({}, f"target: not read, since no sentence has a gap; {remedy}")
         return replace(table, form=form)
-    for option in ("separator", "critical"):
-        if getattr(options, option):
+    for name, value in (("separator", options.separator), ("critical", options.critical)):
+        if value:
             row = "two sentences" if form else "a word at a blank"
-            rule = f"--{option} is for sentences, and a row is {row}: leave it out"
+            rule = f"--{name} is for sentences, and a row is {row}: leave it out"
             raise BadInput(f"{table.name}: {rule}")
     if form == "minimal_pairs":
         if options.language:
@@ -123,22 +129,26 @@ def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
 
 
 def _have_contexts(table: Table, options: TableOptions) -> bool:
-    """Whether sentences, of which a critical word is scored, are read after contexts.
+    """Whether a table has contexts before its sentences, of which a critical word is scored.
 
-    `BadInput` where the user names both, and no critical word.
+    `BadInput` where the user names a context and a sentence, and no critical word.
     """
     chosen = table.chosen.keys() & table.columns.keys()
-    has_both = {"context", "sentence"} <= table.columns.keys()
     if {"context", "sentence"} <= chosen and not options.critical:
         sentence = quote(table.chosen["sentence"])
         remedy = f"--critical COLUMN gives the surprisal of a word of {sentence} after it"
         other = f"target={sentence} instead of sentence={sentence} that of all its words"
         raise BadInput(f"{table.name}: --columns names a context and a sentence: {remedy}, {other}")
-    return has_both and bool(options.critical) and ("context" in chosen or "sentence" not in chosen)
+    has_both = {"context", "sentence"} <= table.columns.keys()
+    only_sentence_chosen = "sentence" in chosen and "context" not in chosen
+    return has_both and bool(options.critical) and not only_sentence_chosen
 
 
 def _after_contexts(table: Table) -> Table:
-    """Sentences after their contexts, with the critical word where it then stands."""
+    """The table whose sentences begin with their contexts, without the column of contexts.
+
+    The spans of `regions` (start and end, in characters) move by the length of the context.
+    """
     names = ("context", "sentence", "regions")
     rows = zip(*(table.columns[name] for name in names), strict=True)
     texts = []
@@ -147,9 +157,12 @@ def _after_contexts(table: Table) -> Table:
         if not isinstance(context, str):
             raise table.error(row, "the column context is missing: write the text, or leave it out")
         text = joined_text([context, sentence])
-        start = len(text) - len(sentence.strip())
+        shift = len(text) - len(sentence.strip())
         texts.append(text)
-        spans.append([x | {"start": start + x["start"], "end": start + x["end"]} for x in regions])
+        spans.append([
+            region | {"start": shift + region["start"], "end": shift + region["end"]}
+            for region in regions
+        ])  # fmt: skip
     note = "context: read before the sentence, as one text"
     return table.having({"sentence": texts, "regions": spans}, note, without=["context"])
 
@@ -163,11 +176,17 @@ def _pair_columns(names: Collection[str]) -> tuple[str, str]:
     They are the first of `_PAIRS` of which the table has both; else `PAIR`, of which then one
     column or both are not in the table.
     """
-    return next((pair for pair in _PAIRS if {*pair} <= {*names}), PAIR)
+    for good, bad in _PAIRS:
+        if good in names and bad in names:
+            return good, bad
+    return PAIR
 
 
 def _pair_rows(table: Table, task: str) -> Table:
-    """Minimal pairs as rows: `PAIR-good` and `PAIR-bad` for each contrast PAIR."""
+    """The table with two rows for each minimal pair: its good sentence, then its bad one.
+
+    Their ids are `NAME-good` and `NAME-bad`, where NAME, their contrast, is the name of the pair.
+    """
     pair = _pair_columns(table.columns)
     for column in pair:
         if column not in table.columns:
@@ -179,33 +198,33 @@ def _pair_rows(table: Table, task: str) -> Table:
             problem = text_problem("sentence", text) if is_text else "is missing or not text"
             if problem:
                 raise table.error(row, f"the column {column} {problem}")
-    if taken := [name for name in ("sentence", "good", "contrast") if name in table.columns]:
-        origin = f"is made of {pair[0]} and {pair[1]} here: rename it"
-        raise BadInput(f"{table.name}: the column {taken[0]} {origin}")
-    short = {x: name for x, name in SHORT_NAMES.items() if name not in table.columns}
-    columns = {short.get(column, column): values for column, values in table.columns.items()}
-    names = _pair_names(columns, len(table), task)
-    sentences = zip(*(columns[column] for column in pair), strict=True)
-    made = {
-        "id": [f"{name}-{which}" for name in names for which in ("good", "bad")],
-        "sentence": [*chain.from_iterable(sentences)],
+    for name in ("sentence", "good", "contrast"):
+        if name in table.columns:
+            origin = f"is made of {pair[0]} and {pair[1]} here: rename it"
+            raise BadInput(f"{table.name}: the column {name} {origin}")
+    long_names = {x: name for x, name in SHORT_NAMES.items() if name not in table.columns}
+    renamed = replace(table, rows=table.rows.rename(columns=long_names))
+    pair_names = _pair_names(renamed.columns, len(table), task)
+    good_and_bad = zip(renamed.columns[pair[0]], renamed.columns[pair[1]], strict=True)
+    new_columns = {
+        "id": [f"{name}-{which}" for name in pair_names for which in ("good", "bad")],
+        "sentence": [*chain.from_iterable(good_and_bad)],
         "good": [True, False] * len(table),
-        "contrast": [name for name in names for _ in pair],
+        "contrast": [name for name in pair_names for _ in pair],
     }
-    renamed = replace(table, rows=table.rows.rename(columns=short))
-    twice = renamed.of_rows_at([row for row in range(len(table)) for _ in pair])
-    return replace(twice.having(made, without=pair), form="minimal_pairs")
+    doubled = renamed.of_rows_at([row for row in range(len(table)) for _ in pair])
+    return replace(doubled.having(new_columns, without=pair), form="minimal_pairs")
 
 
 def _refuse_empty_halves(table: Table, pair: Sequence[str]) -> None:
     """Refuses pairs without one of their sentences, and names the filter that leaves them out."""
-    empty = {
-        column: [row for row, text in enumerate(table.columns[column]) if text in (None, "")]
-        for column in pair
-    }
-    found = {table.chosen.get(column, column): rows for column, rows in empty.items() if rows}
-    remedy = " ".join(quote(f"{column}!=") for column in found)
-    for column, rows in found.items():
+    empty_rows: dict[str, list[int]] = {}  # column, as the user calls it -> rows without its text
+    for column in pair:
+        rows = [row for row, text in enumerate(table.columns[column]) if text in (None, "")]
+        if rows:
+            empty_rows[table.chosen.get(column, column)] = rows
+    remedy = " ".join(quote(f"{column}!=") for column in empty_rows)
+    for column, rows in empty_rows.items():
         has = f"the column {column} is empty in {len(rows):,} of {len(table):,} rows"
         every = f" ({table.places(rows)})" if len(rows) > 1 else ""
         raise table.error(rows[0], f"{has}{every}: write a sentence, or give --filter {remedy}")
@@ -214,45 +233,48 @@ def _refuse_empty_halves(table: Table, pair: Sequence[str]) -> None:
 def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, task: str) -> list[str]:
     """Names of the pairs: `UID` and its number, else their `id`, else the task and the row.
 
-    `UID` and `id` stand behind the language, as translated sets repeat them in each language.
+    `UID` and `id` stand behind the language, as translated sets repeat them in each language: for
+    example `en-anaphor_agreement-12`.
     """
     languages = columns.get("language", [""] * n_pairs)
-    starts = [f"{language}-" if language else "" for language in languages]
+    prefixes = [f"{language}-" if language else "" for language in languages]
     # the number of a pair within its UID: in BLiMP's files, and on the Hub
     numbers = columns.get("pairID", columns.get("pair_id", ()))
-    parts = zip(starts, columns.get("UID", ()), numbers, strict=False)
-    names = [f"{start}{uid}-{number}" for start, uid, number in parts]
-    if n_pairs and len(set(names)) == n_pairs:
+    parts = zip(prefixes, columns.get("UID", ()), numbers, strict=False)
+    names = [f"{prefix}{uid}-{number}" for prefix, uid, number in parts]
+    if n_pairs and len(set(names)) == n_pairs:  # no name is there twice
         return names
     if "id" in columns:
-        return [f"{start}{name}" for start, name in zip(starts, columns["id"], strict=True)]
+        return [f"{prefix}{name}" for prefix, name in zip(prefixes, columns["id"], strict=True)]
     return [f"{task}-{row + 1}" for row in range(n_pairs)]
 
 
 def refuse_fragments(table: Table) -> None:
-    """Refuses a column of sentences that the word of another column continues.
+    """Refuses a column of sentences that are contexts: the word of another column continues them.
 
-    That is where nine of ten sentences do not end in punctuation, and most do not have the word in
+    They seem to be where nine of ten do not end in punctuation, and most do not have the word in
     them. A user who wants them as they are names the column, and so does one who wants the word
     after the contexts that stand beside them.
     """
-    names = named_columns("target", table.columns)
-    if (
-        not names
-        or {"sentence", "context"} & table.chosen.keys()
-        or not table.columns.get("sentence")
-    ):
+    targets = named_columns("target", table.columns)
+    is_chosen = "sentence" in table.chosen or "context" in table.chosen
+    if not targets or is_chosen or not table.columns.get("sentence"):
         return
-    n_words = n_ended = n_inside = 0
-    for text, word in zip(table.columns["sentence"], table.columns[names[0]], strict=True):
+    n_words = 0
+    n_ended = 0  # texts that end in punctuation
+    n_inside = 0  # texts that have their word in them
+    for text, word in zip(table.columns["sentence"], table.columns[targets[0]], strict=True):
         if isinstance(word, str) and isinstance(text, str) and word.strip():
             n_words += 1
             n_ended += is_ended(text)
             n_inside += bool(word_spans(text, word.strip()))
-    if 10 * n_words < 9 * len(table) or 10 * n_ended > n_words or 2 * n_inside > n_words:
+    have_words = n_words >= 0.9 * len(table)
+    are_open = n_ended <= 0.1 * n_words
+    lack_words = n_inside <= 0.5 * n_words
+    if not (have_words and are_open and lack_words):
         return
-    what = f"sentences have no end and not the word in {names[0]}: it seems to continue them"
-    remedy = f"give --columns context=sentence target={names[0]}"
+    what = f"sentences have no end and not the word in {targets[0]}: it seems to continue them"
+    remedy = f"give --columns context=sentence target={targets[0]}"
     other = "or, to score them as sentences, --columns sentence=sentence"
     if "context" in table.columns:
         other = "or, to ask for the word after the column context, --columns context=context"
@@ -260,11 +282,17 @@ def refuse_fragments(table: Table) -> None:
 
 
 def _without_ellipses(table: Table, gap: str) -> Table:
-    """The texts before targets without an ellipsis that stands at the end of each of them."""
+    """The table with contexts of targets that do not end in an ellipsis, where all texts end so.
+
+    "The dog chased the ..." with the target "cat" becomes the context "The dog chased the". Texts
+    with a gap, and sentences that the user names, stay as they are.
+    """
     name = "context" if "context" in table.columns else "sentence"
     texts = table.columns.get(name, ())
-    is_open = "target" in table.columns and not gap and name not in {*table.chosen} - {"context"}
-    if not (is_open and texts and all(isinstance(x, str) and ends_open(x) for x in texts)):
+    is_chosen = name == "sentence" and name in table.chosen
+    if not texts or "target" not in table.columns or gap or is_chosen:
+        return table
+    if not all(isinstance(text, str) and ends_open(text) for text in texts):
         return table
     if any(re.search(GAP, text, re.IGNORECASE) for text in texts):
         return table
@@ -277,9 +305,14 @@ def _without_ellipses(table: Table, gap: str) -> Table:
 
 
 def without_gaps(table: Table, gap: str) -> Table:
-    """Returns sentences with a gap beside a column target as a context and a right context.
+    """Returns a table in which sentences with a gap are a context and a right context.
 
-    `BadInput` if only some of the sentences have one, or one has several.
+    Only beside a column target; other tables are returned as they are. `BadInput` if only some of
+    the sentences have a gap, or one has several.
+
+    Args:
+        table: with the sentences.
+        gap: the text that marks a gap, or the column that has it; "" for the usual marks, as ___.
     """
     has_target = "target" in table.columns
     if gap and not has_target:
@@ -288,9 +321,14 @@ def without_gaps(table: Table, gap: str) -> Table:
     if not has_target or ("context" in table.columns and not gap):
         return table
     texts = [text if isinstance(text, str) else "" for text in table.columns.get("sentence", ())]
-    marks = table.columns.get(gap, [gap] * len(texts))  # each row may have its own
-    patterns = [re.escape(str(mark or "")) or r"(?!)" if gap else GAP for mark in marks]
-    flags = 0 if gap else re.IGNORECASE
+    if gap:
+        marks = table.columns.get(gap, [gap] * len(texts))  # each row may have its own
+        never = r"(?!)"  # an empty mark is found nowhere
+        patterns = [re.escape(str(mark or "")) or never for mark in marks]
+        flags = re.NOFLAG
+    else:
+        patterns = [GAP] * len(texts)
+        flags = re.IGNORECASE
     pairs = zip(patterns, texts, strict=True)
     gaps = [[*re.finditer(pattern, text, flags)] for pattern, text in pairs]
     if not any(gaps):
@@ -298,15 +336,17 @@ def without_gaps(table: Table, gap: str) -> Table:
             raise BadInput(f"{table.name}: --gap {gap}: no sentence has it")
         _refuse_unknown_mark(table, texts)
         return table
-    sizes = {row: len(matches) for row, matches in enumerate(gaps) if len(matches) != 1}
-    has = {row: f"{n} gaps" if n else "no gap, as other rows have" for row, n in sizes.items()}
-    rule = "mark the place of the target once"
-    table.refuse({row: f"the column sentence has {text}: {rule}" for row, text in has.items()})
-    matches = [match for (match,) in gaps]
-    made = _around_gaps(matches, table.columns["target"])
-    shown = first_few([*dict.fromkeys(match[0] for match in matches)], 5)
+    problems = {}
+    for row, matches in enumerate(gaps):
+        if len(matches) != 1:
+            has = f"{len(matches)} gaps" if matches else "no gap, as other rows have"
+            problems[row] = f"the column sentence has {has}: mark the place of the target once"
+    table.refuse(problems)
+    gap_of_rows = [matches[0] for matches in gaps]
+    sides = _around_gaps(gap_of_rows, table.columns["target"])
+    shown = first_few([*dict.fromkeys(match[0] for match in gap_of_rows)], 5)
     note = f"gap: {shown} in the sentence is the place of the target, context is what precedes it"
-    return table.having(made, note, without=("sentence",))
+    return table.having(sides, note, without=("sentence",))
 
 
 def unknown_mark(texts: Sequence[str]) -> str:
@@ -317,22 +357,28 @@ def unknown_mark(texts: Sequence[str]) -> str:
     """
     if len({*texts}) < 2:
         return ""
-
-    def words(text: str) -> list[str]:
-        return [_TRAILING.sub("", word) for word in text.split()]
-
-    marks = filter(_MARK, words(texts[0]))
-    return next((mark for mark in marks if all(words(x).count(mark) == 1 for x in texts)), "")
+    words_of_texts = [[_TRAILING.sub("", word) for word in text.split()] for text in texts]
+    for mark in filter(_MARK, words_of_texts[0]):
+        if all(words.count(mark) == 1 for words in words_of_texts):
+            return mark
+    return ""
 
 
 def _refuse_unknown_mark(table: Table, texts: Sequence[str]) -> None:
-    """Refuses sentences with an unknown mark, of which few have their target."""
-    mark = "" if {*table.chosen} & {"sentence", "target"} == {"sentence"} else unknown_mark(texts)
+    """Refuses sentences with the same unknown mark where most do not have their target.
+
+    "The ... ran." beside the target "dog", for example. A user who names the column of sentences,
+    and not that of targets, wants them as they are.
+    """
+    if "sentence" in table.chosen and "target" not in table.chosen:
+        return
+    mark = unknown_mark(texts)
     if not mark:
         return
     targets = [str(target) for target in table.columns["target"]]
     pairs = zip(texts, targets, strict=True)
-    if 2 * sum(bool(word_spans(text, target)) for text, target in pairs) <= len(texts):
+    n_with_target = sum(bool(word_spans(text, target)) for text, target in pairs)
+    if 2 * n_with_target <= len(texts):
         has = f"{mark} stands once in every sentence, and few of them have their target"
         remedy = f"give --gap={quote(mark)} if it is the place of the target"
         other = "or, to read the sentences as they are, --columns sentence=sentence"
@@ -340,35 +386,43 @@ def _refuse_unknown_mark(table: Table, texts: Sequence[str]) -> None:
 
 
 def _around_gaps(gaps: Sequence[re.Match[str]], targets: Sequence[Any]) -> dict[str, list[str]]:
-    """The texts on both sides of gaps, and the spaces there where they are not the usual ones."""
-    names = {spaces: name for name, spaces in GAP_SPACES.items()}
-    typed = []
-    is_usual = True
+    """New columns: `context` and `right_context`, the texts on both sides of the gap of each row.
+
+    `gap_spaces` (both, before, after or none) is added where some rows have other spaces around
+    their target than `Query` puts there by default.
+    """
+    name_of_spaces = {spaces: name for name, spaces in GAP_SPACES.items()}
+    queries = []
+    are_usual = True
     for match, target in zip(gaps, targets, strict=True):
         left = match.string[: match.start()]
         right = match.string[match.end() :].rstrip()
         query = Query(left.rstrip(" "), right.lstrip(" "), left[-1:] == " ", right[:1] == " ")
         usual = query._replace(space_before=None, space_after=None)
-        is_usual &= query.around(str(target)) == usual.around(str(target))
-        is_usual &= not (query.context[-1:].isspace() or query.right_context[:1].isspace())
-        typed.append(query)
-    made = {
-        "context": [query.context for query in typed],
-        "right_context": [query.right_context for query in typed],
+        are_usual &= query.around(str(target)) == usual.around(str(target))
+        # other white space, as a line break, also takes the place of the usual space
+        are_usual &= not (query.context[-1:].isspace() or query.right_context[:1].isspace())
+        queries.append(query)
+    columns = {
+        "context": [query.context for query in queries],
+        "right_context": [query.right_context for query in queries],
     }
-    if not is_usual:
-        made["gap_spaces"] = [names[query.space_before, query.space_after] for query in typed]
-    return made
+    if not are_usual:
+        columns["gap_spaces"] = [
+            name_of_spaces[query.space_before, query.space_after] for query in queries
+        ]
+    return columns
 
 
 def _with_spaces(table: Table, language: str) -> Table:
-    """The rows with the spaces that a language has around their words, where they are not usual.
+    """The table with a column `gap_spaces`: which spaces a language has around target words.
 
-    A sentence that was typed with its gap keeps the spaces that stand there.
+    It is "" where they are the usual ones, and absent where all are. A sentence that was typed with
+    its gap keeps the spaces that stand there.
     """
     if "gap_spaces" in table.columns or not {"context", "target"} <= table.columns.keys():
         return table
-    names = {spaces: name for name, spaces in GAP_SPACES.items()}
+    name_of_spaces = {spaces: name for name, spaces in GAP_SPACES.items()}
     rights = table.columns.get("right_context", [""] * len(table))
     spaces = []
     for parts in zip(table.columns["context"], table.columns["target"], rights, strict=True):
@@ -379,7 +433,7 @@ def _with_spaces(table: Table, language: str) -> Table:
         query = Query(context, right, before, after)
         usual = Query(context, right)
         is_usual = query.around(target) == usual.around(target)
-        spaces.append("" if is_usual else names[before, after])
+        spaces.append("" if is_usual else name_of_spaces[before, after])
     return table.having({"gap_spaces": spaces}) if any(spaces) else table
 
 
@@ -391,11 +445,20 @@ def joined(
 ) -> tuple[str, list[dict[str, Any]]]:
     """Returns the sentence of some regions, and each region with its position in it.
 
-    Contents are stripped, empty ones left out, and the others joined by a space where
-    `lmdiag.spacing` says that one stands between them. Names are by number, as text.
+    Contents are stripped, and joined by a space where `lmdiag.spacing` says that one stands between
+    them: before a full stop, for example, there is none.
+
+    Args:
+        regions: number and content of each.
+        names: number, as text -> name of the region.
+        place: of the row, for messages.
+        language: whose rule of spaces is used; "" for the rule of most texts.
+
+    Returns:
+        The sentence, and for each region its number, name, start and end, in characters.
     """
     parts = []
-    before = ""
+    before = ""  # the end of the text so far
     end = 0
     spans = []
     for number, content in regions:
@@ -405,7 +468,8 @@ def joined(
         end = start + len(content)
         parts.append(space + content)
         before = (before + space + content)[-LONGEST_LOOK:]
-        spans.append(_region(number, names.get(str(number), ""), start, end))
+        name = names.get(str(number), "")
+        spans.append({"number": number, "name": name, "start": start, "end": end})
     text = "".join(parts)
     if not text:
         raise BadInput(f"{place}: regions do not join to a sentence: all are empty")
@@ -418,18 +482,22 @@ def joined_text(parts: Iterable[str]) -> str:
     """Returns parts of a text, joined as the regions of a sentence are."""
     text = ""
     for part in filter(None, map(str.strip, parts)):
-        text += (" " if has_space(text[-LONGEST_LOOK:], part) else "") + part
+        if has_space(text[-LONGEST_LOOK:], part):
+            text += " "
+        text += part
     return text
 
 
-def _region(number: int, name: str, start: int, end: int) -> dict[str, Any]:
-    return {"number": number, "name": name, "start": start, "end": end}
-
-
 def with_regions(table: Table, separator: str, language: str = "") -> Table:
-    """Returns sentences of the columns `region_1`, ..., or of parts between separators.
+    """Returns a table with its sentences, and in a column `regions` the places of their regions.
 
-    The separator is a bar unless it is given; a bar is text if not all sentences have it.
+    The regions are the columns `region_1`, `region_2` and so on, or the parts of sentences between
+    separators. Sentences without regions stay as they are.
+
+    Args:
+        table: with regions or sentences.
+        separator: of regions; "" for a bar, which is text if not all sentences have it.
+        language: whose rule of spaces between regions is used.
     """
     mark = separator or "|"
     numbers = sorted(int(match[1]) for match in map(is_region, table.columns) if match)
@@ -437,10 +505,10 @@ def with_regions(table: Table, separator: str, language: str = "") -> Table:
     if names and "sentence" in table.columns and "sentence" not in table.chosen:
         note = f"sentence: not read, since it is made of {names[0]} to {names[-1]}"
         table = table.having({}, note, without=["sentence"])
-    texts = table.columns.get("sentence", ())
-    written = [text for text in texts if isinstance(text, str)]
-    n_divided = sum(mark in text for text in written)
-    is_divided = n_divided > 0 if separator else 0 < n_divided == len(written)
+    sentences = table.columns.get("sentence", ())
+    texts = [sentence for sentence in sentences if isinstance(sentence, str)]
+    n_divided = sum(mark in text for text in texts)
+    is_divided = n_divided > 0 and (bool(separator) or n_divided == len(texts))
     problem = ""
     if names and "sentence" in table.chosen:
         remedy = "leave --columns sentence=COLUMN out, which is made of the regions"
@@ -449,8 +517,8 @@ def with_regions(table: Table, separator: str, language: str = "") -> Table:
         problem = f"--separator {separator}: the regions have columns of their own: leave it out"
     elif separator and not is_divided:
         problem = f"--separator {separator}: no sentence has it"
-    elif not is_divided and 2 * n_divided > len(written):
-        lacking = f"{len(written) - n_divided} of {len(written)} sentences have no {mark}"
+    elif not is_divided and 2 * n_divided > len(texts):
+        lacking = f"{len(texts) - n_divided} of {len(texts)} sentences have no {mark}"
         problem = f"{lacking}: divide them, or leave it out of the others"
     elif "regions" in table.columns and (names or is_divided):
         problem = "the column regions is made of the regions: rename it"
@@ -458,54 +526,87 @@ def with_regions(table: Table, separator: str, language: str = "") -> Table:
         problem = _other_separator(texts, mark, is_divided=is_divided)
     if problem:
         raise BadInput(f"{table.name}: {problem}")
-    if not (names or is_divided):
-        notes = []
-        if n_divided:
-            n = f"{n_divided} of {len(texts)}"
-            notes.append(f"regions: {mark} is text, since {n} sentences have it")
-        if len({*written}) > 1 and all(map(_SPEAKER, written)):
-            what = f"as {shortened(written[0], 30)!r}, and is read as text"
-            notes.append(f"sentence: a mark with a colon stands before every sentence, {what}")
-        return table.having({}, *notes)
-    parts = zip(*(table.columns[name] for name in names), strict=True)
-    divided = (text.split(mark) if isinstance(text, str) else [text] for text in texts)
-    contents = parts if names else divided
-    rows = []
-    for row, regions in enumerate(contents):
-        for name, content in zip(names or repeat("sentence"), regions, strict=False):
-            if content is None:
+    if names:
+        contents = [[*row] for row in zip(*(table.columns[name] for name in names), strict=True)]
+        return _joined_regions(table, contents, numbers, language)
+    if is_divided:
+        contents = [text.split(mark) if isinstance(text, str) else [text] for text in sentences]
+        return _joined_regions(table, contents, [], language)
+    notes = []
+    if n_divided:
+        n = f"{n_divided} of {len(sentences)}"
+        notes.append(f"regions: {mark} is text, since {n} sentences have it")
+    if len({*texts}) > 1 and all(map(_SPEAKER, texts)):
+        what = f"as {shortened(texts[0], 30)!r}, and is read as text"
+        notes.append(f"sentence: a mark with a colon stands before every sentence, {what}")
+    return table.having({}, *notes)
+
+
+def _joined_regions(
+    table: Table, contents: Sequence[Sequence[Any]], numbers: Sequence[int], language: str
+) -> Table:
+    """The table with columns `sentence` and `regions`, in place of the columns of regions.
+
+    Args:
+        table: with columns of regions or with divided sentences.
+        contents: of the regions of each row.
+        numbers: of the columns of regions; [] for parts of sentences, numbered from 1.
+        language: whose rule of spaces between regions is used.
+    """
+    columns = [f"region_{number}" for number in numbers]
+    sentences = []
+    regions = []
+    for row, texts in enumerate(contents):
+        for name, text in zip(columns or repeat("sentence"), texts, strict=False):
+            if text is None:
                 remedy = "write its words, or an empty text where the sentence has none there"
                 raise table.error(row, f"the column {name} is NA or NaN: {remedy}")
-            if not isinstance(content, str):
-                raise table.error(row, f"a region must be text, not {content!r:.60}")
-        numbered = zip(numbers or count(1), regions, strict=False)
-        rows.append(joined(numbered, {}, table.where(row), language))
-    sentences = [text for text, _ in rows]
-    spans = [row_spans for _, row_spans in rows]
-    return table.having({"sentence": sentences, "regions": spans}, without=names)
+            if not isinstance(text, str):
+                raise table.error(row, f"a region must be text, not {text!r:.60}")
+        numbered = zip(numbers or count(1), texts, strict=False)
+        sentence, spans = joined(numbered, {}, table.where(row), language)
+        sentences.append(sentence)
+        regions.append(spans)
+    return table.having({"sentence": sentences, "regions": regions}, without=columns)
 
 
-def _other_separator(sentences: Iterable[Any], separator: str, *, is_divided: bool) -> str:
-    """What is wrong with sentences whose words or regions other characters separate; "" if none."""
-    texts = [sentence for sentence in sentences if isinstance(sentence, str)]
+def _other_separator(texts: Sequence[str], separator: str, *, is_divided: bool) -> str:
+    """What is wrong where all texts have marks that would be read as text; "" if they have none.
+
+    As in "The dog / chased / the cat", where a slash seems to separate regions.
+
+    Args:
+        texts: sentences.
+        separator: the mark that separates regions, which is right.
+        is_divided: whether it does so in the texts.
+    """
     no_mark = re.compile(f"{GAP}|{MARKUP}", re.IGNORECASE)
-    plain = cache(lambda text: no_mark.sub(" ", text).strip())
+
+    @cache
+    def plain(text: str) -> str:
+        """The text without gaps and markup, for which there are other messages."""
+        return no_mark.sub(" ", text).strip()
 
     def have_all(pattern: str) -> bool:
-        """Whether all texts have something, which the first ones decide in most tables."""
+        """Whether all texts have a pattern; the first texts decide in most tables."""
         return len(texts) > 1 and all(re.search(pattern, plain(text)) for text in texts)
 
     if have_all(r"\A[(\[]?\d+[.)\]]+\s+(?=\S)"):
         what = f"a number stands before every sentence, as in {shortened(plain(texts[0]), 40)!r}"
         return f"the column sentence: {what}, and would be read as text: remove it"
-    signs = {mark: re.escape(mark) for mark in "*/_^@#~\\+¦‖｜" if mark not in separator}
-    patterns = {mark: rf"[^\s{x}]\s*{x}\s*\S" for mark, x in signs.items()}
-    patterns |= {mark: rf"[^\W\d]{mark}[^\W\d]" for mark in ",;" if mark not in separator}
-    marks = [mark for mark, pattern in patterns.items() if have_all(pattern)]
+    # mark -> pattern of its use between words; commas and semicolons count only without spaces
+    patterns: dict[str, str] = {}
+    for mark in "*/_^@#~\\+¦‖｜":
+        escaped = re.escape(mark)
+        patterns[mark] = rf"[^\s{escaped}]\s*{escaped}\s*\S"
+    for mark in ",;":
+        patterns[mark] = rf"[^\W\d]{mark}[^\W\d]"
+    marks = [x for x, pattern in patterns.items() if x not in separator and have_all(pattern)]
     if marks:
-        mark = max(marks, key=lambda mark: sum(plain(text).count(mark) for text in texts))
-        repeated = re.compile(f"(?:{re.escape(mark)})+").findall  # || and __ are one mark
-        mark = Counter(chain(*(repeated(plain(text)) for text in texts))).most_common(1)[0][0]
+        most_frequent = max(marks, key=lambda mark: sum(plain(text).count(mark) for text in texts))
+        repeated = re.compile(f"(?:{re.escape(most_frequent)})+")  # || and __ are one mark
+        counts = Counter(run for text in texts for run in repeated.findall(plain(text)))
+        mark = counts.most_common(1)[0][0]
         what = f"{mark} stands between words in every sentence, and would be read as text"
         remedy = f"give --separator '{mark}' if it divides regions, or write blanks"
         if is_divided:

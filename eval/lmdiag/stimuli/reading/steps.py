@@ -52,11 +52,16 @@ if TYPE_CHECKING:
 _SAMPLE = 200  # rows of which a word is looked for in their texts
 _MOST_OF_ITEM = 8  # rows of an item of any name, of which some have the texts of other items
 
-# options that some commands have no use for -> what they are for
-_OF_ITEMS = dict.fromkeys(("gap", "separator", "critical"), "sentences")
-_OF_ITEMS |= dict.fromkeys(("good", "contrast"), "pairs of items")
-_OF_ITEMS["language"] = "words at a blank and regions of sentences"
-_OF_ITEMS["keep_case"] = "responses of people"
+# option that some commands have no use for -> what it is for
+_USE_OF_OPTION = {
+    "gap": "sentences",
+    "separator": "sentences",
+    "critical": "sentences",
+    "good": "pairs of items",
+    "contrast": "pairs of items",
+    "language": "words at a blank and regions of sentences",
+    "keep_case": "responses of people",
+}
 
 
 def read_items(
@@ -66,7 +71,11 @@ def read_items(
     """Returns the rows of a task after all steps: a row per text, with its form.
 
     Args:
+        table: as it was read.
+        task: name of a diagnostic, or of the user's own data.
+        options: how the user says that the table is read.
         check: raises an error for a table whose layout is not known, before and after its form is.
+        allow_duplicates: keep one of identical rows; else they are an error.
 
     `BadInput`, beside those of the steps: the table lacks texts, or columns of the diagnostic that
     the task is named after; options for data that are not the user's own.
@@ -91,15 +100,18 @@ def read_items(
 
 
 def _with_item(table: Table) -> Table:
-    """The table with the item of each row, where one column groups rows with related texts."""
-    texts = [name for name in TEXT_COLUMNS if name in table.columns]
-    if {"item", "contrast"} & table.columns.keys() or table.form == "suites" or not texts:
+    """The table with a column `item`, where one column groups rows with related texts."""
+    text_columns = [name for name in TEXT_COLUMNS if name in table.columns]
+    if {"item", "contrast"} & table.columns.keys() or table.form == "suites" or not text_columns:
         return table
-    parts = zip(*(table.columns[name] for name in texts), strict=True)
-    rows = [" ".join(str(part or "") for part in row) for row in parts]
-    never = (*texts, "id")
-    columns = {x: values_of(v) for x, v in table.columns.items() if x not in never}
-    name = item_column(columns, rows)
+    parts = zip(*(table.columns[name] for name in text_columns), strict=True)
+    texts = [" ".join(str(part or "") for part in row) for row in parts]
+    columns = {
+        name: values_of(values)
+        for name, values in table.columns.items()
+        if name not in (*text_columns, "id")
+    }
+    name = item_column(columns, texts)
     if not name:
         return table
     own_name = name.removesuffix(DATA_SUFFIX)
@@ -110,53 +122,68 @@ def _with_item(table: Table) -> Table:
 def _with_texts_once(table: Table) -> Table:
     """The table with each text of an item once, where most texts stand in several rows.
 
-    Columns that differ between rows with the same text are about these rows, as responses are.
-    Rows with items stay unless one of these columns has numbers, since others may be conditions.
+    Columns that differ between rows with the same text are about these rows, as responses are, and
+    are left out. Rows with items stay unless one of these columns has numbers, since others may be
+    conditions.
     """
     import numpy as np
 
     if "contrast" in table.columns or table.form not in ("", "sentences"):
         return table
-    words = [name for name in TEXT_COLUMNS if name != "sentence"]
-    texts_of = [*(["sentence"] if table.form else words), "regions"]
-    if len(table) < FEW_ROWS or table.columns.keys().isdisjoint(texts_of):
+    if table.form == "sentences":
+        text_columns = ["sentence", "regions"]
+    else:
+        text_columns = ["context", "target", "right_context", "regions"]
+    text_columns = [name for name in text_columns if name in table.columns]
+    if len(table) < FEW_ROWS or not text_columns:
         return table
-    items = ["item"] if "item" in table.columns else []
-    names = [*items, *(name for name in texts_of if name in table.columns)]
+    has_items = "item" in table.columns
+    names = ["item", *text_columns] if has_items else text_columns
     texts = [*zip(*(map(str, table.columns[name]) for name in names), strict=True)]
-    first_row: dict[tuple[str, ...], int] = {}
+    first_row: dict[tuple[str, ...], int] = {}  # text, with its item -> its first row
     for row, text in enumerate(texts):
         first_row.setdefault(text, row)
     if 2 * len(first_row) > len(table):
         return table
-    numbers = {text: number for number, text in enumerate(first_row)}
-    codes = np.array([numbers[text] for text in texts], dtype=np.intp)
-    names += ["id", *ROW_NAMES]
-    columns = {x: values_of(v) for x, v in table.columns.items() if x not in names}
-    differing = {x: v for x, v in columns.items() if not _is_known(v, codes)}
-    have_responses = any(
-        is_outcome(x) or (v.is_number and not (v.are_counted or _is_named_else(x)))
-        for x, v in differing.items()
-    )
-    are_read = not {*differing}.isdisjoint(ITEM_COLUMNS - {"condition"})
-    may_have_items = any(_may_be_items(x, v, codes) for x, v in differing.items())
-    if are_read or (items and not have_responses) or (not items and may_have_items):
+    number_of_text = {text: number for number, text in enumerate(first_row)}
+    codes = np.array([number_of_text[text] for text in texts], dtype=np.intp)
+    columns = {
+        name: values_of(values)
+        for name, values in table.columns.items()
+        if name not in (*names, "id", *ROW_NAMES)
+    }
+    differing = {x: v for x, v in columns.items() if not _is_constant_within(v, codes)}
+    differ_in_stimuli = not {*differing}.isdisjoint(ITEM_COLUMNS - {"condition"})
+    if has_items:
+        are_responses = any(_may_have_responses(name, v) for name, v in differing.items())
+    else:
+        are_responses = not any(_may_be_items(name, v, codes) for name, v in differing.items())
+    if differ_in_stimuli or not are_responses:
         return table
     unit = "sentences" if table.form else "texts"
-    of_items = " of items" if items else ""
-    note = (
-        f"rows: {len(table):,} have {len(first_row):,} {unit}{of_items}, each of which is read once"
-    )
-    note += (
-        f", without {first_few([*differing])}, which differ between its rows" if differing else ""
-    )
+    of_items = " of items" if has_items else ""
+    note = f"rows: {len(table):,} have {len(first_row):,} {unit}{of_items}"
+    note += ", each of which is read once"
+    if differing:
+        note += f", without {first_few([*differing])}, which differ between its rows"
     return table.of_rows_at([*first_row.values()]).having({}, note, without=differing)
+
+
+def _may_have_responses(name: str, values: DistinctValues) -> bool:
+    """Whether a column is named as a response, or has numbers that do not count or name rows."""
+    may_be_measure = values.is_number and not values.are_counted
+    return is_outcome(name) or (may_be_measure and not _has_other_role(name))
 
 
 def _may_be_items(name: str, values: DistinctValues, texts: NDArray[np.intp]) -> bool:
     """Whether a column groups rows as items do: some rows each, of which no two have one text.
 
     Templates make the same sentence for several items.
+
+    Args:
+        name: of the column.
+        values: of the column.
+        texts: number of the text of each row, (n rows,).
     """
     counts = values.counts
     is_few = len(values.levels) > FEW_ROWS and counts.min() > 1 and counts.max() <= _MOST_OF_ITEM
@@ -164,23 +191,24 @@ def _may_be_items(name: str, values: DistinctValues, texts: NDArray[np.intp]) ->
     return bool(is_few) and n_pairs == values.n_filled and not is_named_as(name, "reader")
 
 
-def _is_named_else(name: str) -> bool:
+def _has_other_role(name: str) -> bool:
     """Whether the name is that of a list, an item, a participant, a set or a position."""
     return any(is_named_as(name, role) for role in ("list", "item", "reader", "set", "position"))
 
 
-def _is_known(values: DistinctValues, texts: NDArray[np.intp]) -> bool:
-    """Whether all rows with one text have one value, or all have none."""
-    return is_determined_by(values.codes + 1, [texts])
+def _is_constant_within(values: DistinctValues, texts: NDArray[np.intp]) -> bool:
+    """Whether all rows with one text (by number, (n rows,)) have one value, or all have none."""
+    codes = values.codes + 1  # a missing value counts as one more value
+    return is_determined_by(codes, [texts])
 
 
 def read_frame_rows(
     source: str | Path | DataFrame, options: TableOptions, known: Collection[str],
     *, raw: bool = False, **how: Any,
 ) -> tuple[DataFrame, tuple[str, ...]]:  # fmt: skip
-    """Returns what `read_rows` returns as a DataFrame, see `as_frame`, and the notes.
+    """Returns what `read_rows` returns, with the same arguments, as a DataFrame, and the notes.
 
-    A DataFrame of which nothing is to be read in another way is returned as it is.
+    A DataFrame is returned as it is if there are no options and no known names.
     """
     if not isinstance(source, str | Path) and options == AS_IT_IS and not known:
         return source, ()
@@ -212,8 +240,8 @@ def read_rows(
 def refuse_options(options: TableOptions, reads: Collection[str]) -> None:
     """Refuses options for pairs and the parts of sentences that are not among those it reads."""
     for option in options.stored():
-        if option in _OF_ITEMS and option not in reads:
-            what = f"--{option.replace('_', '-')} is for {_OF_ITEMS[option]}"
+        if option in _USE_OF_OPTION and option not in reads:
+            what = f"--{option.replace('_', '-')} is for {_USE_OF_OPTION[option]}"
             raise BadInput(f"{what}: leave it out, nothing is read by it here")
 
 
@@ -232,9 +260,11 @@ def first_steps(
     What columns are called is judged before their values.
 
     Args:
+        table: as it was read.
+        options: how the user says that the table is read.
         known: names of columns that a difference of spelling is read as.
-        allow_duplicates: keep one of identical rows; None for tables in which rows may be identical
-            and columns have nearly known names.
+        allow_duplicates: keep one of identical rows, else they are an error; None for tables in
+            which rows may be identical and columns have nearly known names.
         check: refuses a table of another layout, before rows that may be responses are judged.
         copies: see `name_columns`.
         text: column of the values of wide columns; "" for `target` beside contexts or sentences,
@@ -250,11 +280,13 @@ def first_steps(
     for condition in options.filter:
         with problems.kept():
             table = _filtered(table, condition)
-    made = {"item", wide_condition(table.columns, options.wide)} if options.wide else {"item"}
-    for option, name in _named_columns(options, table.columns):
-        if name and name not in made:
+    made_columns = {"item"}  # by later steps
+    if options.wide:
+        made_columns.add(wide_condition(table.columns, options.wide))
+    for option, name in _columns_of_options(options, table.columns):
+        if name and name not in made_columns:
             with problems.kept():
-                table.column_of(name, option)
+                table.column_of(name, option)  # an error if it is not there
     problems.refuse()
     if allow_duplicates is not None:
         if check and not (options.wide or options.critical):
@@ -277,19 +309,18 @@ def first_steps(
 
 def _without_outer_blanks(table: Table) -> Table:
     """The table without blanks at the edges of texts and labels, which nobody sees."""
-    made = {}
+    stripped = {}  # column -> its values without blanks
     rows: set[int] = set()
     for name, values in table.columns.items():
-        texts = {value for value in {*filter(_is_text, values)} if value != value.strip()}
-        if texts:
-            rows.update(
-                row for row, value in enumerate(values) if _is_text(value) and value in texts
-            )
-            made[name] = [value.strip() if _is_text(value) else value for value in values]
-    if not made:
+        # each distinct text is looked at once
+        padded = {value for value in {*filter(_is_text, values)} if value != value.strip()}
+        if padded:
+            rows |= {row for row, x in enumerate(values) if _is_text(x) and x in padded}
+            stripped[name] = [value.strip() if _is_text(value) else value for value in values]
+    if not stripped:
         return table
-    where = f"{table.places(sorted(rows))}, in {first_few([*made])}"
-    return table.having(made, f"blanks: removed at the edges of texts and labels ({where})")
+    where = f"{table.places(sorted(rows))}, in {first_few([*stripped])}"
+    return table.having(stripped, f"blanks: removed at the edges of texts and labels ({where})")
 
 
 def _is_text(value: object) -> TypeGuard[str]:
@@ -297,77 +328,90 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 
 def two_forms(table: Table) -> list[str]:
-    """Returns a line if some texts have composed letters and others decomposed ones; else none."""
-    firsts: dict[bool, int] = {}  # whether decomposed -> the first such row
+    """Returns a line if some texts have composed letters and others decomposed ones; else none.
+
+    In Unicode, "é" is one character (composed), or "e" and an accent (decomposed).
+    """
+    decomposed_rows = set()
+    composed_rows = set()
     for values in table.columns.values():
         for row, value in enumerate(values):
             if isinstance(value, str) and not value.isascii():
                 if is_decomposed(value):
-                    firsts[True] = min(row, firsts.get(True, row))
+                    decomposed_rows.add(row)
                 elif is_composed(value):
-                    firsts[False] = min(row, firsts.get(False, row))
-    if len(firsts) < 2:
+                    composed_rows.add(row)
+    if not (decomposed_rows and composed_rows):
         return []
-    rows = f"{table.where(firsts[True])} has letters and marks apart (decomposed)"
-    return [
-        f"letters: {rows}, {table.where(firsts[False])} as one character (composed): a model may "
-        "read other tokens; words are compared in one form (Unicode's C)"
-    ]
+    rows = f"{table.where(min(decomposed_rows))} has letters and marks apart (decomposed)"
+    composed = f"{table.where(min(composed_rows))} as one character (composed)"
+    what = "a model may read other tokens; words are compared in one form (Unicode's C)"
+    return [f"letters: {rows}, {composed}: {what}"]
 
 
 def odd_characters(table: Table) -> list[str]:
     """Returns lines on words in a wrong encoding, and on byte-order marks inside texts."""
-    misread: dict[int, tuple[str, str]] = {}  # row -> a word, and what it was
-    marks = set()
+    misread_rows: dict[int, tuple[str, str]] = {}  # row -> a word, and what it was
+    marked_rows = set()
     for values in table.columns.values():
-        others = {value for value in {*filter(_is_text, values)} if not value.isascii()}
-        words = {value: found for value in others if (found := misread_word(value))[0]}
-        marked = {value for value in others if "\ufeff" in value}
-        for row, value in enumerate(values if words or marked else ()):
+        texts = {value for value in {*filter(_is_text, values)} if not value.isascii()}
+        misread = {text: misread_word(text) for text in texts}  # text -> a word, and what it was
+        misread = {text: (word, meant) for text, (word, meant) in misread.items() if word}
+        marked = {text for text in texts if "\ufeff" in text}
+        if not (misread or marked):
+            continue
+        for row, value in enumerate(values):
             if _is_text(value):
-                if value in words:
-                    misread.setdefault(row, words[value])
+                if value in misread:
+                    misread_rows.setdefault(row, misread[value])
                 if value in marked:
-                    marks.add(row)
+                    marked_rows.add(row)
     lines = []
-    if misread:
-        where = f"{table.name}, {table.places(sorted(misread))}"
-        word, meant = misread[min(misread)]
+    if misread_rows:
+        where = f"{table.name}, {table.places(sorted(misread_rows))}"
+        word, meant = misread_rows[min(misread_rows)]
         what = f"{word!r} seems to be {meant!r} in a wrong encoding, and models read it as it is"
         lines.append(f"letters: {where}: {what}: write the file anew, as UTF-8")
-    if marks:
-        where = f"{table.name}, {table.places(sorted(marks))}"
+    if marked_rows:
+        where = f"{table.name}, {table.places(sorted(marked_rows))}"
         what = "a byte-order mark (U+FEFF) inside a text, which models read"
         lines.append(f"letters: {where}: {what}: remove it")
     return lines
 
 
-def _named_columns(options: TableOptions, columns: Collection[str]) -> list[tuple[str, str]]:
-    """The columns that the options of the later steps name, after the name of the option."""
-    named = [("--wide", name) for name in options.wide]
-    named += [("--contrast", name) for name in options.contrast]
-    named += [("--split", split.partition("=")[0]) for split in options.split]
-    named += [("--critical", column_and_start(text, columns)[0]) for text in options.critical]
-    return [*named, ("--good", options.good.partition("=")[0])]
+def _columns_of_options(options: TableOptions, columns: Collection[str]) -> list[tuple[str, str]]:
+    """The columns that options of the later steps name, each after the option: --wide, match."""
+    pairs = [("--wide", name) for name in options.wide]
+    pairs += [("--contrast", name) for name in options.contrast]
+    pairs += [("--split", split.partition("=")[0]) for split in options.split]
+    pairs += [("--critical", column_and_start(text, columns)[0]) for text in options.critical]
+    pairs.append(("--good", options.good.partition("=")[0]))
+    return pairs
 
 
 # ---- filter --------------------------------------------------------------------------------------
 
 
 def _filtered(table: Table, condition: str) -> Table:
-    """The rows that meet a condition, with the ids that they have without the filter."""
+    """The rows that meet a condition, as kind=a,b; their ids are those without the filter."""
     import numpy as np
 
-    kept = np.flatnonzero(_meets(table, condition, "--filter"))
-    if not kept.size:
+    kept_rows = np.flatnonzero(_meet_condition(table, condition, "--filter"))
+    if not kept_rows.size:
         raise BadInput(f"{table.name}: --filter {condition} leaves no row")
-    n_out = len(table) - len(kept)
-    counts = f"keeps {len(kept):,} of {len(table):,} rows, {n_out:,} are left out"
-    return table.of_rows_at(kept).having({}, f"filter: {condition} {counts}")
+    n_out = len(table) - len(kept_rows)
+    counts = f"keeps {len(kept_rows):,} of {len(table):,} rows, {n_out:,} are left out"
+    return table.of_rows_at(kept_rows).having({}, f"filter: {condition} {counts}")
 
 
-def _meets(table: Table, text: str, option: str) -> NDArray[np.bool_]:
-    """Whether each row meets a condition, COLUMN=VALUE[,VALUE] or COLUMN!=VALUE."""
+def _meet_condition(table: Table, text: str, option: str) -> NDArray[np.bool_]:
+    """Whether each row meets a condition, (n rows,).
+
+    Args:
+        table: rows.
+        text: the condition, COLUMN=VALUE[,VALUE] or COLUMN!=VALUE.
+        option: that has it, for messages.
+    """
     condition = Condition.of(text)
     if not condition or not condition.names_values:
         raise BadInput(f"{option} {text!r}: write COLUMN=VALUE or COLUMN!=VALUE")
@@ -380,16 +424,18 @@ def _meets(table: Table, text: str, option: str) -> NDArray[np.bool_]:
 
 
 def _without_repeated_rows(table: Table, *, allowed: bool) -> Table:
-    """The rows, each once; `BadInput` for identical rows if they are not allowed."""
-    earlier_row = _repeated(table)
+    """The table with one of identical rows; `BadInput` for such rows if they are not allowed.
+
+    They are always allowed where a column seems to have responses: readers may respond alike.
+    """
+    earlier_row = _repeated_rows(table)
     if not earlier_row:
         return table
-    response = "" if allowed else _response_of(table)
+    response = "" if allowed else _response_column(table)
     if response:
         n = f"{len(earlier_row):,} identical ones are left out ({table.places([*earlier_row])})"
-        note = (
-            f"rows: {n}; {response} differs between rows that are else identical, as responses do"
-        )
+        note = f"rows: {n}; {response} differs between rows that are else identical"
+        note += ", as responses do"
         if values_of(table.columns[response]).is_number:
             note += f": `lmdiag analyse` with --response {quote(response)} reads all"
         table = table.having({}, note)
@@ -402,38 +448,45 @@ def _without_repeated_rows(table: Table, *, allowed: bool) -> Table:
     return table.of_rows_at([row for row in range(len(table)) if row not in earlier_row])
 
 
-def _response_of(table: Table) -> str:
+def _response_column(table: Table) -> str:
     """The column of numbers that differs between rows which are else identical; "" for none.
 
-    It does so in a quarter of the groups of such rows, and is not named as a list or the like.
+    It does so in a quarter of the groups of such rows or more (readers often respond alike), and is
+    not named as a list or the like.
     """
     import numpy as np
 
     columns = {x: values_of(v) for x, v in table.columns.items() if x not in ROW_NAMES}
     for name, values in columns.items():
         has_numbers = 2 * sum(map(is_numeral, values.levels)) > len(values.levels)
-        if _is_named_else(name) or not (has_numbers or is_outcome(name)):
+        if _has_other_role(name) or not (has_numbers or is_outcome(name)):
             continue
+        # rows of one group are identical in all other columns; a missing value is a value, too
         groups = combine_codes(*(x.codes + 1 for other, x in columns.items() if other != name))
         n_values = n_distinct_by(groups, values.codes)
-        is_several = np.bincount(groups) > 1
-        if is_several.any() and 4 * (n_values[is_several] > 1).sum() >= is_several.sum():
+        has_rows = np.bincount(groups) > 1
+        n_differing = int((n_values[has_rows] > 1).sum())
+        if has_rows.any() and 4 * n_differing >= has_rows.sum():
             return name
     return ""
 
 
-def _repeated(table: Table) -> dict[int, int]:
+def _repeated_rows(table: Table) -> dict[int, int]:
     """Row -> the first row that is identical to it: 1 and True are two values."""
     import numpy as np
 
     names = [name for name in table.rows if name not in ROW_NAMES]
-    plain = [x for x in names if not {list, tuple} & {*map(type, table.columns[x])}]
-    equal = table.rows[plain]
-    rows = np.flatnonzero(equal.duplicated(keep=False)) if plain else range(len(table))
-    first: dict[str, int] = {}
+    # pandas finds candidates quickly, but takes 1 for True and cannot compare lists
+    without_lists = [x for x in names if {list, tuple}.isdisjoint(map(type, table.columns[x]))]
+    if without_lists:
+        candidates = np.flatnonzero(table.rows[without_lists].duplicated(keep=False)).tolist()
+    else:
+        candidates = [*range(len(table))]
+    first_row: dict[str, int] = {}  # all values of a row, as one text -> the first such row
     earlier_row = {}
-    for row in map(int, rows):
-        earlier = first.setdefault(repr([table.columns[name][row] for name in names]), row)
+    for row in candidates:
+        values = repr([table.columns[name][row] for name in names])
+        earlier = first_row.setdefault(values, row)
         if earlier != row:
             earlier_row[row] = earlier
     return earlier_row
@@ -443,103 +496,154 @@ def _repeated(table: Table) -> dict[int, int]:
 
 
 def _long(table: Table, names: Sequence[str], text: str) -> Table:
-    """A row for each of the wide columns in which a row has a text."""
+    """A row for each of the wide columns in which a row has a text.
+
+    A row with texts in `match` and `mismatch` becomes two, with the names of these columns in a
+    column `condition`. A table without items gets the number of the former row as `item`.
+
+    Args:
+        table: with the wide columns.
+        names: of the wide columns.
+        text: column of their values; "" where it follows from the other columns.
+    """
     import numpy as np
     from pandas import isna
 
-    others = table.columns.keys() - {*names}
+    other_columns = table.columns.keys() - {*names}
     if not text:
-        has_text = {"context", "sentence"} & others
-        text = "target" if has_text else "context" if _are_contexts(table, names) else "sentence"
-    if text in others:
+        text = _column_of_wide_texts(table, names)
+    if text in other_columns:
         there = f"--wide makes a column {text}, which is there"
         raise BadInput(f"{table.name}: {there}: rename it in the file")
     condition = wide_condition(table.columns, names)
     cells = table.rows[[*names]].to_numpy(dtype=object)
     is_filled = (cells != "") & ~isna(cells)
     rows, columns = np.nonzero(is_filled)
-    conditions = np.array([*names], dtype=object)[columns].tolist()
+    conditions = [names[column] for column in columns.tolist()]
     # without the wide columns, of which each row would have all cells again
     long = table.having({}, without=names).of_rows_at(rows)
     row_names = long.labels("name")
-    made: dict[str, list[Any]] = {text: cells[is_filled].tolist(), condition: conditions}
+    new_columns: dict[str, list[Any]] = {text: cells[is_filled].tolist(), condition: conditions}
     ids = zip(long.columns.get("id", row_names), conditions, strict=True)
     cell_names = [f"{row}-{name}" for row, name in ids]
-    if "id" in others:
-        made["id"] = cell_names
+    if "id" in other_columns:
+        new_columns["id"] = cell_names
     n_empty = is_filled.size - len(rows)
-    n_lacking = int((~is_filled.any(axis=1)).sum())
+    n_lacking = int((~is_filled.any(axis=1)).sum())  # rows
     note = f"wide: {len(table):,} rows make {len(rows):,}, one for each {text}"
-    note += f", {n_empty:,} empty cells make none" if n_empty else ""
-    note += f"; {n_lacking:,} rows have no {text} there and are left out" if n_lacking else ""
-    if "item" not in others:
-        made["item"] = [*map(str, row_names)]
+    if n_empty:
+        note += f", {n_empty:,} empty cells make none"
+    if n_lacking:
+        note += f"; {n_lacking:,} rows have no {text} there and are left out"
+    if "item" not in other_columns:
+        new_columns["item"] = [*map(str, row_names)]
         note += "; item is the number of the row"
     if condition != "condition":
         note += f"; {condition} has the names of the columns, since there is a column condition"
-    long = long.having(made, note)
+    long = long.having(new_columns, note)
     unit = long.rows.index.names[0]
     index = row_index(long.labels(unit), unit, below=cell_names, names=cell_names)
     return replace(long, rows=long.rows.set_axis(index))
 
 
+def _column_of_wide_texts(table: Table, names: Sequence[str]) -> str:
+    """What the values of wide columns are: targets after texts, contexts of targets, or sentences.
+
+    Args:
+        table: with the wide columns.
+        names: of the wide columns.
+    """
+    other_columns = table.columns.keys() - {*names}
+    if "context" in other_columns or "sentence" in other_columns:
+        return "target"
+    return "context" if _are_contexts(table, names) else "sentence"
+
+
 def wide_condition(columns: Collection[str], wide: Collection[str]) -> str:
-    """Returns the column that has the names of wide columns, beside a column `condition` another.
+    """Returns the name of the column that gets the names of wide columns as its values.
 
     >>> wide_condition(["item", "match"], ["match"]), wide_condition(["condition", "match"], [])
     ('condition', 'wide_condition')
+
+    Args:
+        columns: all columns of the table.
+        wide: the wide columns.
     """
     is_taken = "condition" in columns and "condition" not in wide
     return "wide_condition" if is_taken else "condition"
 
 
 def _are_contexts(table: Table, names: Sequence[str]) -> bool:
-    """Whether there are targets, which most texts of wide columns do not have in them."""
+    """Whether wide columns have contexts of targets: most texts do not have their target in them.
+
+    Args:
+        table: perhaps with a column of targets.
+        names: of the wide columns.
+    """
     if "target" not in table.columns or "target" in names:
         return False
     rows = table.rows[["target", *names]].head(_SAMPLE).itertuples(index=False)
-    inside = [str(word) in str(text).split() for word, *texts in rows for text in texts if text]
-    return 2 * sum(inside) <= len(inside)
+    are_inside = []  # for each text, whether the target is one of its words
+    for target, *texts in rows:
+        are_inside += [str(target) in str(text).split() for text in texts if text]
+    return 2 * sum(are_inside) <= len(are_inside)
 
 
 def _with_contrasts(table: Table, options: TableOptions) -> Table:
-    """The table with `good` and `contrast`, where the user says which rows they are."""
+    """The table with `good` and `contrast`, as --good COLUMN=VALUE and --contrast COLUMN say.
+
+    Rows of one contrast have the same values in the columns of --contrast; the good one of them
+    meets the condition of --good.
+    """
     from pandas import DataFrame
 
     from lmdiag.stimuli.values.levels import joined_names
 
     if not options.good or not options.contrast:
         raise BadInput("--good COLUMN=VALUE and --contrast COLUMN are given together")
-    good = _meets(table, options.good, "--good").tolist()
-    named = _with_item(table)  # whose column of items may have another name in the table
-    sources = {name: named if name == "item" else table for name in options.contrast}
-    columns = {
-        name: as_texts(x.rows[x.column_of(name, "--contrast")]) for name, x in sources.items()
-    }
+    good = _meet_condition(table, options.good, "--good").tolist()
+    table_with_item = _with_item(table)  # whose column of items may have another name in the table
+    columns = {}
+    for name in options.contrast:
+        source = table_with_item if name == "item" else table
+        columns[name] = as_texts(source.rows[source.column_of(name, "--contrast")])
     contrasts = joined_names(DataFrame(columns), "-").tolist()
     names = ", ".join(options.contrast)
     note = f"contrasts: {len({*contrasts}):,} by {names}; good rows have {options.good}"
-    return named.having({"good": good, "contrast": contrasts}, note)
+    return table_with_item.having({"good": good, "contrast": contrasts}, note)
 
 
 def _with_parts(table: Table, split: str) -> Table:
-    """The table with the conditions that are the parts of a column, in its place."""
+    """The table with several columns in the place of one, whose values are divided into parts.
+
+    For example, `cond=_:number,gender` divides "sg_fem" in `cond` into number "sg", gender "fem".
+
+    Args:
+        table: with the column.
+        split: COLUMN=SEPARATOR:NAME,NAME, as --split takes it.
+    """
     match = re.fullmatch(r"(.+?)=(.*):([^:]+)", split, re.DOTALL)
     if not match:
         raise BadInput(f"--split {split!r}: write COLUMN=SEPARATOR:NAME,NAME")
     column = table.column_of(match[1], "--split")
+    separator = match[2]
     names = [name.strip() for name in match[3].split(",")]
-    if taken := [name for name in names if name in table.columns and name != column]:
-        raise BadInput(f"{table.name}: --split {split}: there is a column {taken[0]}: rename one")
+    for name in names:
+        if name in table.columns and name != column:
+            raise BadInput(f"{table.name}: --split {split}: there is a column {name}: rename one")
     levels = [level or "" for level in levels_of(table.columns[column])]
     distinct = [*dict.fromkeys(levels)]
-    parts_by_level = dict(zip(distinct, parts_of(distinct, match[2], len(names)), strict=True))
-    parts = [parts_by_level[level] for level in levels]
+    parts_of_level = dict(zip(distinct, parts_of(distinct, separator, len(names)), strict=True))
     rule = f"not {len(names)} ({', '.join(names)}): leave such rows out by --filter"
-    table.refuse({
-        row: f"--split {split}: the column {column}: {level!r} has {len(of_level)} parts, {rule}"
-        for row, (level, of_level) in enumerate(zip(levels, parts, strict=True))
-        if len(of_level) != len(names)
-    })  # fmt: skip
-    made = dict(zip(names, map(list, zip(*parts, strict=True)), strict=True))
-    return table.having(made, f"split: {column} into {', '.join(names)}", without=(column,))
+    problems = {}
+    for row, level in enumerate(levels):
+        n_parts = len(parts_of_level[level])
+        if n_parts != len(names):
+            has = f"{level!r} has {n_parts} parts, {rule}"
+            problems[row] = f"--split {split}: the column {column}: {has}"
+    table.refuse(problems)
+    columns = {
+        name: [parts_of_level[level][number] for level in levels]
+        for number, name in enumerate(names)
+    }
+    return table.having(columns, f"split: {column} into {', '.join(names)}", without=(column,))
