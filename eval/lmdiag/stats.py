@@ -477,7 +477,7 @@ def _signed_sums(values: Values) -> Values:
     `values` is (n,) or (n, columns), and the result (2^n,) or (2^n, columns).
 
     >>> _signed_sums(np.array([1.0, 2.0])).tolist()
-    [3.0, -1.0, 1.0, -3.0]
+    [3.0, 1.0, -1.0, -3.0]
     """
     sums = np.zeros((1, *values.shape[1:]))
     for value in values:
