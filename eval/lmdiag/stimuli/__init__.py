@@ -61,7 +61,7 @@ def saved_rows(data: Any, task: str, folder: Path) -> Path:
     Args:
         data: rows in memory, as `load` takes them.
         task: name of the rows.
-        folder: that gets the folder of the file.
+        folder: directory in which the folder of the file is made.
     """
     if Path(task).name != task:
         raise BadInput(f"--tasks {task!r} is the name of the rows, and of their file: leave out /")
@@ -85,7 +85,7 @@ def saved_rows(data: Any, task: str, folder: Path) -> Path:
 
 
 def is_suite(data: Any) -> bool:
-    """Returns whether rows in memory are a test suite."""
+    """Returns whether rows in memory are a test suite, as a dict with items and predictions."""
     return isinstance(data, Mapping) and {"items", "predictions"} <= data.keys()
 
 

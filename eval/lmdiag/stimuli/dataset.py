@@ -108,8 +108,9 @@ class Dataset:
 
     @property
     def tasks(self) -> list[str]:
-        """The configs that lmdiag asks about."""
-        return [x for x in self.configs if x != VERBS and not re.fullmatch(_QUESTIONS, x)]
+        """The configs that lmdiag asks about: all but verbs and multiple-choice questions."""
+        configs = [config for config in self.configs if config != VERBS]
+        return [config for config in configs if not re.fullmatch(_QUESTIONS, config)]
 
     def commit(self, config: str) -> str | None:
         """Returns the commit that the rows of a config come from; None if it is not known."""
@@ -438,10 +439,15 @@ def script(name: str) -> Any:
 
 
 def user_cache() -> Path:
-    """Returns the folder for what lmdiag keeps between runs: `LMDIAG_CACHE`, or the usual one."""
-    if chosen := os.environ.get("LMDIAG_CACHE"):
-        return user_path(chosen)
-    return user_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "lmdiag"
+    """Returns the folder for what lmdiag keeps between runs.
+
+    That is the environment variable `LMDIAG_CACHE`, or the folder `lmdiag` in the user's cache.
+    """
+    folder = os.environ.get("LMDIAG_CACHE")
+    if folder:
+        return user_path(folder)
+    parent = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return user_path(parent) / "lmdiag"
 
 
 def cached(name: str) -> Path:

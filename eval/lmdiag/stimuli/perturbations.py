@@ -116,9 +116,10 @@ class PerturbedContexts(Sequence[str]):
             if column not in self._columns:
                 needs = f"the perturbation {name} needs the column {column}"
                 raise BadInput(f"{stimuli.source}: {needs}")
+        # without shuffling, all runs and seeds are one setting
         self.key = (name, run, seed) if perturbation.shuffled else (name, 0, 0)
         self._change = perturbation.change
-        self._setting = run, seed
+        self._run_and_seed = run, seed
 
     def __len__(self) -> int:
         return len(self._columns["id"])
@@ -130,7 +131,8 @@ class PerturbedContexts(Sequence[str]):
     def __getitem__(self, row: slice) -> list[str]: ...
 
     def __getitem__(self, row: int | slice) -> str | list[str]:
+        """Returns the perturbed context of a row, or those of a slice of the rows."""
         if isinstance(row, slice):
             return [self[number] for number in range(len(self))[row]]
         stimulus = {name: values[row] for name, values in self._columns.items()}
-        return self._change(stimulus, *self._setting)
+        return self._change(stimulus, *self._run_and_seed)

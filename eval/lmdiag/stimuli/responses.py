@@ -104,7 +104,7 @@ def response_rows(table: Table, options: TableOptions) -> Table:
     filled = rows[rows["target"] != ""]
     if filled.empty:
         raise BadInput(f"{table.name} has no responses: {_RULE}")
-    _check(table, filled)
+    _check_contexts(table, filled)
     items = _with_item_per_context(filled)
     notes = [*table.notes]
     if "item" not in table.columns:
@@ -123,7 +123,7 @@ def response_rows(table: Table, options: TableOptions) -> Table:
         unused = [name for name in unused if name != "condition"]
     if unused:
         notes.append(f"not used: {first_few(unused, 8)}")
-    words = _counted(table.name, items).to_dict("list")
+    words = _words_with_shares(table.name, items).to_dict("list")
     return Table.of(table.name, words, form=FORM, notes=tuple(notes))
 
 
@@ -185,7 +185,7 @@ def _rows(table: Table) -> DataFrame:
             "" if value in (None, "NA") else written_text(value).strip() for value in values
         ]
     rows = DataFrame(texts)
-    rows["target"] = [_of_cell(table, row, text) for row, text in enumerate(rows["target"])]
+    rows["target"] = [_text_of_cell(table, row, text) for row, text in enumerate(rows["target"])]
     _refuse_lists(table, rows["target"])
     if "gap_spaces" in columns:
         rows["gap_spaces"] = columns["gap_spaces"]
@@ -258,7 +258,7 @@ def _refuse_unread_amounts(table: Table) -> None:
         raise BadInput(f"{table.name}: {problem}: {remedy}")
 
 
-def _of_cell(table: Table, row: int, text: str) -> str:
+def _text_of_cell(table: Table, row: int, text: str) -> str:
     """Returns the response of a cell: its text, or the one text of a JSON list or object.
 
     Programs of experiments write such lists, as '{"Q0": "cat"}' (jsPsych). `BadInput` for one of
@@ -313,7 +313,7 @@ def _json_notes(cells: Sequence[object]) -> Iterator[str]:
         yield f"responses written as lists, of which the text is read: {len(lists):,}, as {example}"
 
 
-def _check(table: Table, rows: DataFrame) -> None:
+def _check_contexts(table: Table, rows: DataFrame) -> None:
     """Refuses empty contexts and items, two spellings of a context, and texts no model can read.
 
     Args:
@@ -362,7 +362,7 @@ def _with_item_per_context(rows: DataFrame) -> DataFrame:
     return rows.assign(item=items.where(is_alone, numbered_items))
 
 
-def _counted(name: str, rows: DataFrame) -> DataFrame:
+def _words_with_shares(name: str, rows: DataFrame) -> DataFrame:
     """Returns a row for each item and word: context, word, share, and count if there are counts.
 
     The most frequent word of an item comes first; ties are in the order of the table. `BadInput` if
@@ -382,7 +382,7 @@ def _counted(name: str, rows: DataFrame) -> DataFrame:
     if amount == "count":
         words["cloze"] = words["count"] / total
     else:
-        # each share may be rounded up
+        # each share may be rounded up; the last term is for sums of floats
         most = 1 + SHARE_ROUNDING * amounts.transform("size") + 1e-9
         is_above = total > most
         if is_above.any():
@@ -391,4 +391,5 @@ def _counted(name: str, rows: DataFrame) -> DataFrame:
             rule = "it is the share of a word; a table of single responses has no column cloze"
             raise BadInput(f"{name}: {adds_up}: {rule}")
     item_numbers = amounts.ngroup()
-    return words.iloc[np.lexsort([-words["cloze"], item_numbers])]
+    order = np.lexsort([-words["cloze"], item_numbers])  # by item, then by share
+    return words.iloc[order]

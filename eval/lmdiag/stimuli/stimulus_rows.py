@@ -61,7 +61,7 @@ class Stimuli:
     whole: Stimuli | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Checks new columns; `BadInput` if one mixes types or is not Unicode."""
+        """Checks that columns can be stored; `BadInput` if one mixes types or is not Unicode."""
         import pyarrow as pa
 
         for name, values in self._columns.items():
@@ -108,7 +108,7 @@ class Stimuli:
         levels = self.diagnostic.levels(self._columns)
         if self.task in diagnostics.built_in() or self.form not in _OWN_FORMS:
             return levels
-        rows = self.whole or self
+        rows = self.whole or self  # of a sample, all rows decide
         text_columns = ("context", "target") if self.asks_words else ("sentence",)
         names = breakdown_columns(rows.columns(), levels, rows.texts(*text_columns))
         return {name: levels[name] for name in names}

@@ -42,7 +42,9 @@ _CLOSE = 0.75  # similarity, from 0 to 1, of a misspelt level and the one that m
 
 
 def warnings_of(uses: ColumnUses, places: Places | None = None) -> list[str]:
-    """Returns what looks wrong, a line each; `why_no_conditions` is not among it.
+    """Returns what looks wrong in the columns of a table, a line each.
+
+    Why there are no conditions is not among it, see `why_no_conditions`.
 
     Args:
         uses: what the columns of a table are used for.
@@ -102,9 +104,10 @@ def restart_lines(uses: ColumnUses) -> Iterator[str]:
     """Yields messages that item numbers start again from 1 at each level of some columns.
 
     One message, if columns are found that name the items together; else one for each of
-    `uses.restart_columns`.
+    `uses.restart_columns`. For example, "item numbers begin anew at each experiment: their texts
+    have few words in common: give --item experiment item (48 items)".
     """
-    key, n_items = item_key(uses)
+    key, n_items = item_key(uses)  # the columns that name the items, () if none are found
     why = "their texts have few words in common"
     if not uses.restart_columns:
         why = "texts at one level of it have more words in common than others"
@@ -241,7 +244,7 @@ def _missing_values(uses: ColumnUses, places: Places | None) -> Iterator[str]:
     columns = {"item": uses.table.items}
     columns |= {name: uses.table.columns[name] for name in uses.conditions}
     for name, values in columns.items():
-        rows = np.flatnonzero(values.codes < 0).tolist()
+        rows = np.flatnonzero(values.codes < 0).tolist()  # -1 stands for no value
         if rows:
             has = f"{len(rows):,} of {len(values.codes):,} rows"
             yield f"{name} is missing in {has}{_in_brackets(places, rows)}"

@@ -99,11 +99,10 @@ class ConditionCandidate:
         rows_per_item = n_rows_by(items, values.codes, len(values.levels))
         has_level = rows_per_item > 0
         items_with_several = has_level[has_level.sum(axis=1) > 1]
-        # whether some item has the level and another one
-        is_compared = items_with_several.any(axis=0)
+        is_compared = items_with_several.any(axis=0)  # whether some item has it and another level
         is_rare = rare_levels(values)
         are_fillers = np.array([is_filler(level) for level in values.levels], dtype=bool)
-        if (is_compared & ~is_rare & ~are_fillers).sum() > 1:
+        if (is_compared & ~is_rare & ~are_fillers).sum() > 1:  # enough for a condition
             is_compared &= ~are_fillers
         kept = np.flatnonzero(is_compared & ~is_rare)
         return cls(values, rows_per_item, kept, set_aside=np.flatnonzero(~is_compared))
@@ -291,7 +290,7 @@ class _ConditionFinder:
         may_be_condition = is_few and (self.has_texts or name != self.reader_column)
         if is_reader and not may_be_condition:
             return "reader"
-        if _MEASURES.get(name) in self.columns:
+        if _MEASURES.get(name) in self.columns:  # lmdiag wrote it beside this column
             return "measure, not a condition"
         if names_measures(values.levels):
             return "names of measures: choose one by --filter"
@@ -363,7 +362,7 @@ class _ConditionFinder:
         `self.incomplete_columns`, if it may be a condition with a mistake.
         """
         candidate = self.candidates[name]
-        n_levels = len(candidate.kept)
+        n_levels = len(candidate.kept)  # without misspelt ones and fillers
         if not 0 < n_levels <= MOST_LABELS:
             return False
         if n_levels < 2 or candidate.share_of_complete_items() < _MOST_ITEMS:
@@ -377,10 +376,11 @@ class _ConditionFinder:
 
     def _reason_against(self, name: str, candidate: ConditionCandidate) -> str:
         """Returns why the rows of a column exclude it as a condition; "" if they do not."""
-        if self.table.text_codes is not None:
+        if self.table.text_codes is not None:  # a condition goes with another text
             if self._has_one_level_per_text(name, self.table.text_codes):
                 return ""
             return "reader" if is_named_as(name, "reader") else SAME_TEXTS
+        # in a table of responses, there are no texts that could tell
         if any(is_filler(level) for level in candidate.level_names(candidate.kept)):
             return "not a condition (fillers)"
         if self.reader_column and self._follows_from(name, [self.reader_column]):
@@ -401,7 +401,8 @@ class _ConditionFinder:
             text_codes: number of the text of each row.
         """
         codes = self.columns[name].codes
-        texts = np.where(codes < 0, -1, combine_codes(self.items, text_codes))
+        texts = combine_codes(self.items, text_codes)
+        texts = np.where(codes < 0, -1, texts)  # rows without a level do not count
         n_levels_of_text = n_distinct_by(texts, codes)
         n_texts = int((n_levels_of_text > 0).sum())
         n_inconsistent = int((n_levels_of_text > 1).sum())
@@ -410,19 +411,21 @@ class _ConditionFinder:
         return n_inconsistent <= _MOST_REPEATED * n_texts
 
     def _is_by_chance(self, name: str, candidate: ConditionCandidate) -> bool:
-        """Returns whether items and readers have levels as unequally often as responses have.
+        """Returns whether a column has its levels by chance, as what readers choose or answer.
 
         The levels of a condition are equally often in each item, or, of lists with unequally many
-        readers, in the rows of each reader. What readers do is neither.
+        readers, in the rows of each reader. A column that is called a condition is one.
         """
         if folded(name).startswith("cond"):
             return False
         if not self.reader_column:
             return not candidate.is_balanced()
+        # levels are balanced within items
         if chi_square_per_df(candidate.rows_per_item[:, candidate.kept]) < _MOST_CHI_SQUARE:
             return False
         if is_named_as(name, "list"):
             return True
+        # or within readers
         readers = self.columns[self.reader_column].codes
         rows_per_reader = n_rows_by(readers, candidate.values.codes, len(candidate.values.levels))
         return chi_square_per_df(rows_per_reader[:, candidate.kept]) >= _MOST_CHI_SQUARE
@@ -443,6 +446,7 @@ class _ConditionFinder:
                 self.reasons[name] = "follows from another column"
                 continue
             values = self.columns[name]
+            # a condition has mostly one row in each item and level, a data set has several
             cells = combine_codes(self.items, values.codes)
             n_rows = (cells >= 0).sum()
             has_several_rows_per_cell = n_distinct(cells) < _MOST_CELLS * n_rows
@@ -465,7 +469,7 @@ class _ConditionFinder:
             texts: of the rows.
             is_set: whether the column has the name of data sets, or fillers.
         """
-        codes = self.columns[name].codes
+        codes = self.columns[name].codes  # number of the level of each row, -1 for none
         order = np.argsort(self.items, kind="stable")
         starts = np.flatnonzero(np.diff(self.items[order], prepend=-2))
         rows_of_items = np.split(order, starts[1:])
@@ -524,6 +528,7 @@ class _ConditionFinder:
         """
 
         def rank(name: str) -> tuple[int, bool, bool]:
+            # `good` mostly follows from two conditions that are crossed
             return len(self.candidates[name].kept), name == "good", self.columns[name].is_number
 
         kept: list[str] = []
@@ -563,12 +568,12 @@ class _ConditionFinder:
     def _has_complete_items(self, names: Sequence[str]) -> bool:
         """Returns whether some item has all combinations of the kept levels of some columns."""
         n_cells = 1
-        codes = []
+        codes = []  # of each column, number of the level of each row, -1 if it is not kept
         for name in names:
-            level_of_row = self.columns[name].codes
+            levels = self.columns[name].codes
             kept = self.candidates[name].kept
             n_cells *= len(kept)
-            codes.append(np.where(np.isin(level_of_row, kept), level_of_row, -1))
+            codes.append(np.where(np.isin(levels, kept), levels, -1))
         n_cells_of_item = n_distinct_by(self.items, combine_codes(*codes))
         return bool((n_cells_of_item == n_cells).any())
 
@@ -590,7 +595,12 @@ class _ConditionFinder:
         return follows_within_items and not self._follows_from(name, others)
 
     def _other_use(self, name: str, conditions: Collection[str]) -> str:
-        """Returns what a column that is not a condition is, in words, as "covariate"."""
+        """Returns what a column that is not a condition is, in words, as "covariate".
+
+        Args:
+            name: of the column.
+            conditions: the columns that are conditions.
+        """
         values = self.columns[name]
         n = len(values.levels)
         if name in self.reasons:

@@ -354,7 +354,10 @@ def _item_hints(stimuli: Stimuli, others: Sequence[str], texts: Sequence[str]) -
 
 
 def item_columns(options: DesignOptions, columns: Collection[str]) -> list[str]:
-    """Returns the columns whose values together name the items."""
+    """Returns the columns whose values together name the items: the user's, or else `item`.
+
+    A name in another letter case becomes that of the column.
+    """
     return [column_like(name, columns) for name in options.item or ("item",)]
 
 
@@ -397,6 +400,7 @@ class _ItemDesign:
         self.items = uses.table.items
         self.columns = uses.table.columns
         self.text_codes = uses.table.text_codes
+        # condition -> number of the level of each row, -1 where it is set aside or missing
         self.factors = {
             name: self._codes_of_levels(name, levels) for name, levels in uses.conditions.items()
         }

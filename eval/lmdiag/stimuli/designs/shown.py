@@ -55,7 +55,7 @@ def _marked_text(stimuli: Stimuli, row: int) -> str:
     The bars stand between its regions, if it has any.
     """
     columns = stimuli.columns()
-    if stimuli.asks_words:
+    if stimuli.asks_words:  # the text has a blank
         spaces = columns["gap_spaces"][row] if "gap_spaces" in columns else ""
         query = Query(columns["context"][row], columns["right_context"][row], *GAP_SPACES[spaces])
         target = columns["target"][row]

@@ -241,7 +241,9 @@ def is_time(name: str) -> bool:
     >>> is_time("RT"), is_time("Gaze duration (ms)"), is_time("log_rt"), is_time("rating")
     (True, True, False, False)
     """
-    return not folded(name).startswith("log") and _UNIT.sub("", folded(name)) in _TIMES
+    plain = folded(name)
+    is_logarithm = plain.startswith("log")
+    return not is_logarithm and _UNIT.sub("", plain) in _TIMES
 
 
 def is_filler(level: str) -> bool:
