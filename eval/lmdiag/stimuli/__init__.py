@@ -141,7 +141,7 @@ def load(
     """
     check_names(load, reading)
     given: dict[str, Any] = {**reading}
-    row_options = pop_options(RowOptions, given)  # and leaves those of tables
+    row_options = pop_options(RowOptions, given)  # leaves those of tables
     options = TableOptions.of(given)
     if isinstance(data, str | Path):
         source = str(data)

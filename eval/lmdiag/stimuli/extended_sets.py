@@ -80,7 +80,7 @@ def extended_rows(table: Table, task: str) -> Table:
             continue
         if not text.endswith(","):
             raise table.error(row, f"the sentence has no comma at its end: {line!r:.90}: add one")
-        *words, target = text.removesuffix(",").split() or [""]
+        *words, target = text.removesuffix(",").split() or [""]  # a line may be a comma alone
         if not words:
             raise table.error(row, f"expected a sentence whose last word is the target: {line!r}")
         sentences.append(_Sentence(table.where(row), " ".join(words), target))

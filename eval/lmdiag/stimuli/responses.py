@@ -96,7 +96,7 @@ def response_rows(table: Table, options: TableOptions) -> Table:
         table = table.having({}, without=("item",))
     table = _with_contexts(table, options.gap)
     _refuse_unread_amounts(table)
-    rows = _rows(table)
+    rows = _rows_as_texts(table)
     _refuse_contexts(table, rows)
     table = table.having({}, *_json_notes(table.columns["target"]))
     written = [plain_response(text) for text in rows["target"]]
@@ -168,7 +168,7 @@ def _with_contexts(table: Table, gap: str) -> Table:
     return divided
 
 
-def _rows(table: Table) -> DataFrame:
+def _rows_as_texts(table: Table) -> DataFrame:
     """Returns the rows of a table as texts: item, context, right_context and target; "" for none.
 
     The column count, or cloze, has numbers: 1 for each row of a table without one.

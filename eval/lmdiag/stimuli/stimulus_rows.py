@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import compress
 from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING, Any
 
@@ -174,7 +173,7 @@ def fingerprint(columns: Mapping[str, Sequence[Any]]) -> str:
     """
     names = sorted(columns)
     n_rows = max(map(len, columns.values()), default=0)
-    digests: list[bytes] = []
+    digests: list[bytes] = []  # of each row
     for start in range(0, n_rows, _BLOCK):
         cells_of_columns = [_json_texts(columns[name][start : start + _BLOCK]) for name in names]
         for cells in zip(*cells_of_columns, strict=True):
@@ -234,7 +233,7 @@ def sample(
     for unit in sorted(rows_of_units, key=digest, reverse=True):
         good_row = min(rows_of_units[unit], key=lambda row: not good[row])
         levels = tuple(str(column[good_row]) for column in balanced)
-        shared = tuple(compress(levels, has_all))
+        shared = tuple(level for level, has in zip(levels, has_all, strict=True) if has)
         strata.setdefault(shared, {}).setdefault(levels, []).append(unit)
     n_drawn: Counter[Any] = Counter()  # of shared levels, of all levels, of each level alone
 
@@ -249,11 +248,13 @@ def sample(
         return n_drawn[shared, levels], n_drawn_alone(levels), digest(levels)
 
     sampled_rows: list[int] = []
-    while left := [shared for shared, units in strata.items() if any(units.values())]:
-        shared = min(left, key=rank_of_shared)
-        levels = min(
-            (levels for levels, units in strata[shared].items() if units), key=rank_of_levels
-        )
+    while True:
+        shared_left = [shared for shared, units in strata.items() if any(units.values())]
+        if not shared_left:
+            break
+        shared = min(shared_left, key=rank_of_shared)
+        levels_left = [levels for levels, units in strata[shared].items() if units]
+        levels = min(levels_left, key=rank_of_levels)
         rows = rows_of_units[strata[shared][levels].pop()]
         if sampled_rows and len(sampled_rows) + len(rows) > limit:
             break

@@ -69,7 +69,7 @@ def suite_rows(value: Any, name: str, stem: str) -> Table:
     try:
         suite = _Suite.model_validate(value)
     except ValidationError as error:
-        raise BadInput(f"{name}{_text_of(first_problem(error))}") from None
+        raise BadInput(f"{name}{_problem_text(first_problem(error))}") from None
     title = (suite.meta and suite.meta.name) or stem
     formulas = []
     for number, prediction in enumerate(suite.predictions, start=1):
@@ -97,7 +97,7 @@ def suite_rows(value: Any, name: str, stem: str) -> Table:
     return Table.of_rows(name, [*rows.values()], row_index([*rows]), form="suites")
 
 
-def _text_of(problem: ValidationProblem) -> str:
+def _problem_text(problem: ValidationProblem) -> str:
     """Returns the problem of a suite, as ", item 2, condition 1: condition_name must be ...".
 
     Args:

@@ -65,6 +65,7 @@ def warnings_of(uses: ColumnUses, places: Places | None = None) -> list[str]:
             if not (_has_words_of_texts(uses, name) or _numbers_cells(uses, name)):
                 lines.append(_nested_levels(uses, name) or _incomplete(uses, name))
         for name, candidate in uses.condition_candidates.items():
+            # too many levels for a condition, if the user does not name it
             if len(candidate.kept) > MOST_LABELS and name not in uses.conditions:
                 nested = _nested_levels(uses, name)
                 lines += [nested] if nested else []
@@ -476,7 +477,7 @@ def _repeated_trials(uses: ColumnUses) -> Iterator[str]:
         return
     readers = uses.table.columns[uses.reader_column].codes
     trials = combine_codes(uses.table.items.codes, readers)
-    n_levels = {}  # condition -> its number of levels in most trials
+    n_levels = {}  # condition -> median number of its levels in a trial
     for name in uses.conditions:
         n_levels[name] = np.median(n_distinct_by(trials, uses.table.columns[name].codes))
     fixed = [name for name, n in n_levels.items() if n < 2]

@@ -494,9 +494,10 @@ class _ConditionFinder:
         return bool(overlaps) and float(np.median(overlaps)) < RELATED
 
     def _remove_lists(self, names: Sequence[str]) -> list[str]:
-        """Returns the columns without lists, which stand for each condition once per item.
+        """Returns the columns without lists, as of a Latin square, which get a reason.
 
-        The lists get a reason in `self.reasons`.
+        Such a list has each item in one condition, so that it stands beside each condition of an
+        item once.
         """
         factors = [name for name in names if not _is_named_as_list(name)]
         kept = []

@@ -287,7 +287,7 @@ def _design_of_sample(sample: Stimuli, whole: Stimuli, options: DesignOptions) -
     design = design_of(replace(sample, whole=None), replace(options, conditions=conditions))
     if design is None:
         return None
-    if not whole_design.levels:
+    if not whole_design.levels:  # what a sample seems to have is no condition either
         design = replace(design, levels={}, cells={}, n_complete=0)
     return replace(
         design,
@@ -427,7 +427,8 @@ class _ItemDesign:
         """
         if not self.factors:
             return {}
-        cells = np.where(self.items.codes < 0, -1, combine_codes(*self.factors.values()))
+        cells = combine_codes(*self.factors.values())
+        cells = np.where(self.items.codes < 0, -1, cells)  # rows without an item do not count
         n_items = n_distinct_by(cells, self.items.codes)
         n_rows = np.bincount(cells[cells >= 0])
         names = {self._levels_at(row): int(cells[row]) for row in first_row_of_each(cells)}
@@ -511,9 +512,9 @@ class _ItemDesign:
         """Yields which items lack cells, and which conditions to give if all items do."""
         conditions = [*self.uses.conditions]
         crossed = " x ".join(conditions)
-        has_cell = combine_codes(*self.factors.values()) >= 0
+        has_cell = combine_codes(*self.factors.values()) >= 0  # rows with all conditions
         item_of_row = np.where(has_cell, self.items.codes, -1)
-        items = item_of_row[first_row_of_each(item_of_row)]
+        items = item_of_row[first_row_of_each(item_of_row)]  # each item of such rows once
         is_complete = self.is_complete(conditions)
         lacking = [self.items.levels[item] for item in items[~is_complete[items]].tolist()]
         if lacking and is_complete.any():
@@ -635,6 +636,7 @@ class _ItemDesign:
             for row in regions
         ]
         is_empty = DataFrame(empty_of_rows).eq(True)  # a region that a row lacks is not empty
+        # share of the rows of the same condition in which a region is empty
         cells = Series(combine_codes(*(self.columns[x].codes for x in self.uses.conditions)))
         share_of_cell = is_empty.groupby(cells.where(cells >= 0)).transform("mean")
         for number in sorted(is_empty):

@@ -30,7 +30,7 @@ def combine_codes(*columns: Codes) -> Codes:
     for column in further_columns:
         is_missing |= column < 0
         n_values = int(column.max(initial=0)) + 1
-        codes = factorize(codes * n_values + column)[0]
+        codes = factorize(codes * n_values + column)[0]  # another number for each pair of values
     return np.where(is_missing, -1, codes)
 
 

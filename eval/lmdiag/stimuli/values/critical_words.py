@@ -33,10 +33,10 @@ _SHARE = 0.9  # of the rows, in which a column of words tells where positions co
 # ---- words of a text -----------------------------------------------------------------------------
 
 
-def words_of_text(text: str) -> list[Span]:
+def spans_of_words(text: str) -> list[Span]:
     """Returns where the words of a text stand, which are what blanks separate.
 
-    >>> words_of_text("He ran.")
+    >>> spans_of_words("He ran.")
     [(0, 2), (3, 7)]
     """
     return [match.span() for match in re.finditer(r"\S+", text)]
@@ -188,7 +188,7 @@ class CriticalColumn:
             start: what positions count from, 0 or 1.
         """
         if self.is_position:
-            words = words_of_text(self.texts[row])
+            words = spans_of_words(self.texts[row])
             number = int(self.values[row] or -1) - start
             return 0 <= number < len(words) and words[number] == span
         for word_start, word_end in word_spans(self.texts[row], self.values[row]):
@@ -214,7 +214,7 @@ class CriticalColumn:
                 return False
         return True
 
-    def first_position(self, others: Iterable[CriticalColumn]) -> tuple[int | None, str]:
+    def likely_start(self, others: Iterable[CriticalColumn]) -> tuple[int | None, str]:
         """Returns (0 or 1, how it is known), for what positions count from; (None, "") if unknown.
 
         Another column decides that has the words at these positions; otherwise a position 0, and
@@ -245,7 +245,7 @@ class CriticalColumn:
         """
         n_agreeing = 0
         for row in self.sample:
-            spans = words_of_text(self.texts[row])
+            spans = spans_of_words(self.texts[row])
             number = int(self.values[row] or -1) - start
             if 0 <= number < len(spans) and words.agrees(row, spans[number]):
                 n_agreeing += 1
@@ -305,7 +305,7 @@ def _span_at(text: str, position: int, start: int) -> Span:
         position: of the word among the words of the text.
         start: what positions count from, 0 or 1.
     """
-    words = words_of_text(text)
+    words = spans_of_words(text)
     if len(words) == 1 and _UNSPACED(text):
         remedy = "name the critical word itself, or divide the sentences by |"
         raise ValueError(f"position {position} counts words, which no blanks separate: {remedy}")
@@ -325,7 +325,7 @@ def _span_of_only(text: str, word: str) -> Span:
         word: to be looked for; it may be several words.
     """
     spans = word_spans(text, word)
-    words = words_of_text(text)
+    words = spans_of_words(text)
     shown = repr(shortened(word, 60))
     if len(spans) > 1:
         remedy = "give its position, from 1"
@@ -418,14 +418,14 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
         remedy = "the sentences have regions: name one by --region"
         raise BadInput(f"{table.name}: --critical: {remedy}")
     if len(named) == 1:
-        _refuse_one_of(table, name, wide)
+        _refuse_column_of_one_wide(table, name, wide)
     texts = table.columns["sentence"]
     column = CriticalColumn.of(name, table.columns[name], texts)
     if len(named) > 1:
         parts = [column_and_start(text, table.columns)[0] for text in named]
         column = replace(column, parts=parts)
-    first, why = column.first_position(columns_in_texts(table.columns, texts))
-    if start is None and first == 0:
+    likely_start, why = column.likely_start(columns_in_texts(table.columns, texts))
+    if start is None and likely_start == 0:  # the user may have meant positions from 0
         problem = f"--critical: positions of the {column.shown_name} seem to count from 0"
         readings = f"{column.readings()}; give one of the two"
         raise BadInput(f"{table.name}: {problem}, since {why}: {readings}")
@@ -440,7 +440,7 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
     note += " is the region critical"
     if any(len(row) > 1 for row in regions):
         note += f"; {' and '.join(_REGIONS[1:])} follow it"
-    if start is None and first is None and column.may_count_from_zero:
+    if start is None and likely_start is None and column.may_count_from_zero:
         note += f"; positions count from 1, and from 0 with {column.option(0)}"
     further_notes = _longer_words(table, column, start_used)
     joined_column = (_JOINED,) if len(named) > 1 else ()
@@ -488,14 +488,14 @@ def _regions(text: str, critical: Span) -> list[dict[str, Any]]:
 
     For example, [{"number": 1, "name": "critical", "start": 4, "end": 7}, ...].
     """
-    spans = [critical, *(span for span in words_of_text(text) if span[0] >= critical[1])]
+    spans = [critical, *(span for span in spans_of_words(text) if span[0] >= critical[1])]
     regions = []
     for number, (name, span) in enumerate(zip(_REGIONS, spans, strict=False), start=1):
         regions.append({"number": number, "name": name, "start": span[0], "end": span[1]})
     return regions
 
 
-def _refuse_one_of(table: Table, name: str, wide: Sequence[str]) -> None:
+def _refuse_column_of_one_wide(table: Table, name: str, wide: Sequence[str]) -> None:
     """Refuses a column of critical words whose name is like that of one wide column of several.
 
     An example is `verb_sg` for the wide columns `sentence_sg` and `sentence_pl`.
@@ -546,8 +546,8 @@ def critical_options(columns: Mapping[str, Sequence[Any]], texts: Sequence[str])
     words = [*columns_in_texts(values_of_texts, sentences)]
     options = []
     for column in _named_as_critical(values_of_texts, sentences):
-        start, why = column.first_position(words)
-        if not column.problems(range(len(sentences)), 1 if start is None else start):
+        start, why = column.likely_start(words)
+        if not column.problems(range(len(sentences)), start=1 if start is None else start):
             options.append(_option(column, start, why))
     return options
 
@@ -627,8 +627,8 @@ def critical_lines(
     words = [*columns_in_texts(columns, texts)]
     named = _named_as_critical(columns, texts)
     for column in named:
-        start, why = column.first_position(words)
-        problems = column.problems(rows, 1 if start is None else start)
+        start, why = column.likely_start(words)
+        problems = column.problems(rows, start=1 if start is None else start)
         if not problems:
             has = f"{column.name} has the critical word of each sentence"
             option = quote(_option(column, start, why))

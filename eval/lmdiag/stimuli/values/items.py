@@ -101,8 +101,8 @@ def _named_as_items(columns: Mapping[str, DistinctValues]) -> str:
     participant reads.
     """
     people = participant_columns(columns)
-    names_from_item = [name for name in columns if folded(name).startswith("item")]
-    names = [*dict.fromkeys((*named_columns("item", columns), *names_from_item))]
+    item_names = [name for name in columns if folded(name).startswith("item")]
+    names = [*dict.fromkeys((*named_columns("item", columns), *item_names))]
     names = [name for name in names if name not in people]
     for name in names:
         values = columns[name]
@@ -110,7 +110,7 @@ def _named_as_items(columns: Mapping[str, DistinctValues]) -> str:
         if is_repeated and not values.are_texts and not _is_factor(name, columns, names):
             return name
     for name in names:
-        if name in names_from_item:
+        if name in item_names:
             return name
     if people:
         for name in columns_crossed_with(people[0], columns):

@@ -230,7 +230,7 @@ class DistinctValues:
         return is_fewer and self.kind(groups.codes) == "label" and self.differs_within(groups)
 
     def kind(self, items: NDArray[np.intp] | None = None) -> ValueKind:
-        """Returns what the values are: the first kind of `ValueKind` that half of them or all have.
+        """Returns what the values are, e.g. "label": what half of them are, or all for numbers.
 
         Args:
             items: number of the item of each row, (n rows,); None if no column names items. It
@@ -389,9 +389,10 @@ def median_overlaps(texts: Sequence[str], codes: NDArray[np.intp]) -> tuple[floa
 
 
 def frequent_words(groups: Sequence[Sequence[frozenset[str]]]) -> frozenset[str]:
-    """Returns the words that more than half of the groups of texts have; none of fewer than three.
+    """Returns the words that more than half of the groups of texts have.
 
-    They are articles and the like, and do not tell groups apart.
+    They are articles and the like, and do not tell groups apart. Of fewer than three groups there
+    are none.
 
     Args:
         groups: the words of each text in each group, such as an item.

@@ -109,7 +109,7 @@ class CodedTable:
         if not texts:
             return coded
         joined = joined_texts(table[[*texts]])
-        if len(texts) == 1:
+        if len(texts) == 1:  # the codes of its one column
             (values,) = texts.values()
             codes = values.codes
         else:

@@ -329,15 +329,15 @@ def pairs_of_conditions(names: Sequence[str]) -> list[tuple[str, str]]:
     >>> pairs_of_conditions(["a", "verb_sg", "verb_pl"])
     [('verb_sg', 'verb_pl')]
     """
-    numbers_of: dict[str, list[int]] = {}  # folded name -> positions among the names
+    positions_of: dict[str, list[int]] = {}  # folded name -> positions among the names
     for number, name in enumerate(names):
-        numbers_of.setdefault(folded(name), []).append(number)
+        positions_of.setdefault(folded(name), []).append(number)
     pairs = set()
-    for plain, numbers in numbers_of.items():
+    for plain, numbers in positions_of.items():
         for level, other_level in _CONDITIONS:
             at_end = f"{plain.removesuffix(level)}{other_level}"
             at_start = f"{other_level}{plain.removeprefix(level)}"
-            partners = [*numbers_of.get(at_end, ()), *numbers_of.get(at_start, ())]
+            partners = [*positions_of.get(at_end, ()), *positions_of.get(at_start, ())]
             for number, partner in product(numbers, partners):
                 if number != partner:
                     pairs.add((min(number, partner), max(number, partner)))

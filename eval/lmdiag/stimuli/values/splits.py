@@ -228,6 +228,7 @@ def split_of_names(
             within, across = median_overlaps(texts, item_of_row)
             is_divided = within >= RELATED and within > across
         if is_divided:
+            # an item with several names
             n_names_of_item = np.bincount(division.items)
             example_item = division.items[n_names_of_item[division.items] > 1][0]
             first, second, *_ = np.flatnonzero(division.items == example_item).tolist()
@@ -256,6 +257,7 @@ def _item_divisions(
     if len(names) < 2:
         return
     for separator, parts in _divisions(names):
+        # of each part, the number of its value in each name
         codes = [factorize(np.array(part, dtype=object))[0] for part in zip(*parts, strict=True)]
         part_names = _part_names(parts, taken)
         for item_part, items in enumerate(codes):
