@@ -407,10 +407,7 @@ def _names_test_split(stem: str) -> bool:
 def _snapshot(repo: str, revision: str | None, patterns: Sequence[str]) -> Path:
     """Downloads some files of a Hub data set; returns their folder, whose name is the commit.
 
-    Args:
-        repo: id of the data set.
-        revision: branch, tag or commit; None for the newest.
-        patterns: of the files.
+    The revision is a branch, a tag or a commit; None for the newest commit.
     """
     from huggingface_hub import snapshot_download
 

@@ -131,9 +131,6 @@ def _notes_on_capitals(written: Sequence[str]) -> Iterator[str]:
     """Yields one note if responses with capitals are read in lower case.
 
     It names those that are never written in lower case, such as names of people.
-
-    Args:
-        written: the responses as they are written.
     """
     capitalised = [text for text in written if text != text.lower()]
     if capitalised:
@@ -262,12 +259,7 @@ def _text_of_cell(table: Table, row: int, text: str) -> str:
     """Returns the response of a cell: its text, or the one text of a JSON list or object.
 
     Programs of experiments write such lists, as '{"Q0": "cat"}' (jsPsych). `BadInput` for one of
-    several texts.
-
-    Args:
-        table: whose row the error names.
-        row: of the cell.
-        text: of the cell.
+    several texts, which names the row of the table.
     """
     if text[:1] not in ("[", "{"):
         return text

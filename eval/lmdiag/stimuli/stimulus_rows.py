@@ -266,9 +266,7 @@ def sample(
 def _rows_of_units(columns: Mapping[str, Sequence[Any]], name: str) -> dict[str, list[int]]:
     """Returns contrast or item -> its rows; a row without one stands alone, under its id.
 
-    Args:
-        columns: name -> values.
-        name: of the column of contrasts or items.
+    `name` is that of the column of contrasts or items.
     """
     ids = columns["id"]
     rows_of_units: dict[str, list[int]] = {}

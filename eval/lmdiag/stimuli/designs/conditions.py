@@ -393,12 +393,8 @@ class _ConditionFinder:
     def _has_one_level_per_text(self, name: str, text_codes: Codes) -> bool:
         """Returns whether rows of an item with the same text have the same level of a column.
 
-        Up to 5% of the texts may have several levels; they are counted in
-        `self.inconsistent_texts`.
-
-        Args:
-            name: of the column.
-            text_codes: number of the text of each row.
+        Up to 5% of the texts may have several levels; `self.inconsistent_texts` counts them.
+        `text_codes` has the number of the text of each row.
         """
         codes = self.columns[name].codes
         texts = combine_codes(self.items, text_codes)
@@ -596,12 +592,7 @@ class _ConditionFinder:
         return follows_within_items and not self._follows_from(name, others)
 
     def _other_use(self, name: str, conditions: Collection[str]) -> str:
-        """Returns what a column that is not a condition is, in words, as "covariate".
-
-        Args:
-            name: of the column.
-            conditions: the columns that are conditions.
-        """
+        """Returns what a column that is not among the conditions is, in words, as "covariate"."""
         values = self.columns[name]
         n = len(values.levels)
         if name in self.reasons:

@@ -228,11 +228,7 @@ def _design_with_items(
 ) -> Design:
     """Returns the design of rows with items, among whose columns conditions are looked for.
 
-    Args:
-        stimuli: the rows.
-        options: conditions, items and orders of levels that the user gave.
-        form: what a row is, in words.
-        groups: the columns of the rows.
+    `form` is what a row is, in words.
     """
     from pandas import DataFrame, Series
 
@@ -273,13 +269,7 @@ def _design_with_items(
 
 
 def _design_of_sample(sample: Stimuli, whole: Stimuli, options: DesignOptions) -> Design | None:
-    """Returns the design of a sample, with the conditions and warnings of all rows.
-
-    Args:
-        sample: some of the rows.
-        whole: all rows.
-        options: conditions, items and orders of levels that the user gave.
-    """
+    """Returns the design of a sample, with the conditions and warnings of all rows, `whole`."""
     whole_design = design_of(whole, options)
     if whole_design is None:
         return None

@@ -74,10 +74,6 @@ def is_determined_by(codes: Codes, others: Sequence[Codes]) -> bool:
     """Returns whether rows with the same values in other columns have the same value in this one.
 
     Rows with a missing value are ignored. False if there are no other columns.
-
-    Args:
-        codes: of the column.
-        others: codes of the other columns.
     """
     import numpy as np
 

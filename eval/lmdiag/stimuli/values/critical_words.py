@@ -574,9 +574,7 @@ def _named_as_critical(
 ) -> list[CriticalColumn]:
     """Returns the columns that are named as critical words, or as positions if they have numbers.
 
-    Args:
-        columns: name -> values.
-        texts: the sentences.
+    `columns` has the values of each column, and `texts` the sentences.
     """
     named = []
     for name, values in columns.items():
@@ -592,11 +590,8 @@ def columns_in_texts(
 ) -> Iterator[CriticalColumn]:
     """Yields the columns with words that stand in most of the texts of their rows.
 
-    A sample of the rows decides. A value has up to three words on average.
-
-    Args:
-        columns: name -> values.
-        texts: of the rows.
+    A sample of the rows decides. A value has up to three words on average. `columns` has the values
+    of each column.
     """
     for name, values in columns.items():
         if name in ("id", "sentence", "regions") or is_named_as(name, "item"):

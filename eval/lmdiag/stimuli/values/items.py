@@ -122,12 +122,8 @@ def _named_as_items(columns: Mapping[str, DistinctValues]) -> str:
 def _is_factor(name: str, columns: Mapping[str, DistinctValues], names: Sequence[str]) -> bool:
     """Returns whether a column named as items has conditions: a few labels.
 
-    They differ within another column named as items, or each stands in many rows.
-
-    Args:
-        name: of the column.
-        columns: name -> values, of the whole table.
-        names: all columns that are named as items.
+    They differ within another one of `names`, all columns that are named as items, or each stands
+    in many rows.
     """
     values = columns[name]
     for other in names:

@@ -345,10 +345,6 @@ def words_of(text: str) -> frozenset[str]:
 def overlap(first: frozenset[str], second: frozenset[str]) -> float:
     """Returns the share of the words of the shorter text that the other one has, too.
 
-    Args:
-        first: the words of one text.
-        second: the words of the other.
-
     >>> overlap(frozenset(["the", "cat"]), frozenset(["the", "dog", "barks"]))
     0.5
     """

@@ -134,14 +134,9 @@ def model_texts(table: DataFrame) -> dict[str, DistinctValues]:
 
 
 def in_given_order(name: str, levels: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
-    """Returns the levels of a column in the order that a user gave; as they are without an order.
+    """Returns the levels of a column in the order that a user gave; as they are if that is ().
 
     `BadInput` if the order does not name each level once.
-
-    Args:
-        name: of the column.
-        levels: of the column.
-        given: the levels in the user's order; () if there is none.
     """
     if not given:
         return tuple(levels)

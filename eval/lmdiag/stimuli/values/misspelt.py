@@ -32,10 +32,6 @@ def lookalike_levels(name: str, values: DistinctValues) -> dict[str, str]:
 
     They differ in Unicode normalization alone or, except for names of items, in letter case alone.
     A column with too many levels for a break-down is not examined, unless it names the items.
-
-    Args:
-        name: of the column.
-        values: of the column.
     """
     is_item = name == "item"
     if not is_item and len(values.levels) > 2 * MOST_LEVELS:
@@ -74,10 +70,6 @@ def lookalike_problems(name: str, values: DistinctValues) -> Iterator[tuple[int,
     """Yields (row, problem) for each level that looks the same as a more frequent one.
 
     The row is the first one with the level, counted from 0; the problem is a message.
-
-    Args:
-        name: of the column.
-        values: of the column.
     """
     counts = values.by_count()
     for level, spelling in lookalike_levels(name, values).items():

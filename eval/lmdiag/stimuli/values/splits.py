@@ -172,9 +172,7 @@ def _are_crossed(separator: str, parts: Sequence[Sequence[str]]) -> bool:
 
     A part has up to six levels, and up to three if no sign separates the parts.
 
-    Args:
-        separator: what stands between the parts; "" for nothing.
-        parts: of each name.
+    `parts` has the parts of each name, and `separator` what stands between them, "" for nothing.
     """
     n_levels = [len({*values}) for values in zip(*parts, strict=True)]  # of each part
     most = MOST_LABELS if separator else _MOST_UNMARKED
