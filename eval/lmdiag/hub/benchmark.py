@@ -62,7 +62,8 @@ def protocol_problem(protocol: Protocol) -> str | None:
     missing_tasks = [task for task in DIAGNOSTICS if task not in protocol.tasks]
     if missing_tasks:
         return f"it lacks {', '.join(missing_tasks)}, which the leaderboard shows"
-    published = [x.name for x in diagnostics.built_in().values() if x.in_data_set]
+    built_in = diagnostics.built_in().values()
+    published = [diagnostic.name for diagnostic in built_in if diagnostic.in_data_set]
     other_tasks = [task for task in protocol.tasks if task not in published]
     if other_tasks:
         return f"the leaderboard does not have {first_few(other_tasks)}: submit a run without it"

@@ -1,4 +1,4 @@
-"""Runs requests by the ordinary `lmdiag run`, each in a child process with limits.
+"""Runs the requests to a leaderboard by `lmdiag run`, each in a child process with limits.
 
 Weights are read from safetensors alone and no code of a repository is run: the defaults of
 `lmdiag run`. A run that fails leaves a file with its reason, and does not stop the others.

@@ -1,4 +1,4 @@
-"""The site: its page, `leaderboard.json` and the reports of the runs.
+"""The site of a leaderboard: its page, `leaderboard.json` and the reports of the runs.
 
 All texts reach the page through a template that escapes them, and its Content-Security-Policy runs
 nothing but its own script. The files are made in a directory beside the target, which then

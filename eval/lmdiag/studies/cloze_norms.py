@@ -59,7 +59,7 @@ class ClozeNorms(Presentable):
             if [rows.form for rows in run.stimuli.values()] != ["cloze"]:
                 raise BadInput(f"{run.path} is not a run of people's responses")
         in_order = sorted(self.runs, key=lambda run: needs_no_context(run.results.model))
-        object.__setattr__(self, "runs", in_order)
+        object.__setattr__(self, "runs", in_order)  # a frozen record refuses to be assigned to
 
     def __repr__(self) -> str:
         return f"<ClozeNorms of {self.name} by {', '.join(self.models)}>"
@@ -212,7 +212,10 @@ class ClozeNorms(Presentable):
 
     @property
     def figures(self) -> DataFrame:
-        """The table of `to_frame`; if models are causal and masked, what is on one scale."""
+        """The table of `to_frame`, a row per model and measure.
+
+        Of models of two kinds (causal and masked), only measures that are comparable between them.
+        """
         table = self.to_frame()
         if not runs_of_other_kind(self.runs):
             return table

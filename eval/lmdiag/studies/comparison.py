@@ -1,4 +1,4 @@
-"""Models on the same rows: differences, how certain they are, and which survive multiple testing.
+"""Differences between models on the same rows, with intervals, tests and adjusted p-values.
 
 A pair of runs is compared item by item: by rows for accuracy, by contrasts for sensitivity, by
 pairs or contexts for agreement. Items that only one of the two could score count for neither. Of
@@ -215,7 +215,7 @@ class Comparisons(Presentable, list[Comparison]):
             | {"label": row.label, "verdict": row.verdict}
             for row in self
         )
-        return frame.drop(columns="number", errors="ignore")
+        return frame.drop(columns="number", errors="ignore")  # without rows, there are no columns
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `lmdiag compare --json` prints; undefined numbers are None."""
@@ -348,9 +348,12 @@ def _headlines(diagnostic: Diagnostic, scores: MeasureScores) -> list[_MeasureLe
 def _selected_figures(
     selections: Sequence[FigureSelection], scores: MeasureScores
 ) -> list[_MeasureLevel]:
-    """The figures that selections name, as far as there are scores: measure by level.
+    """The measures and levels that selections name, as far as there are scores.
 
-    A selection that lists no levels selects all levels of its break-down.
+    Args:
+        selections: each names measures (`*` for any part of a name), a break-down ("" for none),
+            and levels of it, () for all.
+        scores: measure -> scores of items, also by level.
     """
     figures = []
     for selection in selections:
@@ -385,9 +388,11 @@ def _all_figures(diagnostic: Diagnostic, scores: MeasureScores) -> list[_Measure
 def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]:
     """Returns a comparison for each pair, p adjusted over the distinct tests of all of them.
 
-    `seed` is that of random signs and permutations.
+    Args:
+        pairs: the scores of items of two models, for a figure each.
+        seed: of random signs and permutations.
     """
-    same_as = _same_by_construction(pairs)
+    same_as = _same_by_construction(pairs)  # position of a pair -> of the pair with the same test
     comparisons = []
     for position, pair in enumerate(pairs):
         items, (base, new) = on_common_items((pair.base, pair.new))
@@ -573,9 +578,12 @@ def differing_knobs(a: QueryOptions, b: QueryOptions) -> dict[str, str]:
 
 
 def scored_pair(base: Run, new: Run, key: FigureKey) -> ScoredPair | None:
-    """Returns the scores of both models behind a figure; None where they cannot be compared.
+    """Returns the scores of items of which two runs have a figure; None if they are not comparable.
 
-    The names of `key` are those of the base; the new run may call the same data by another name.
+    Args:
+        base, new: runs on the same rows.
+        key: the figure: task, setting, measure, break-down and level by the names of the base. The
+            new run may call the same data by another name.
     """
     pair = _comparable_scores(base, new, key)
     if pair is None:

@@ -189,7 +189,7 @@ def regions(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
 
     Several runs have a panel each. `chart.by` is the break-down by suites.
     """
-    suites_of_runs = [items.level(chart.by) for items in task_runs.items]
+    suites_of_runs = [items.level(chart.by) for items in task_runs.items]  # the suite of each item
     suites = pd.concat(suites_of_runs).unique()
     for number, suite in enumerate(suites, start=1):
         rows = []
@@ -226,7 +226,7 @@ def _region_means(items: RunItems) -> Iterator[dict[str, Any]]:
     read_regions = set[int | None]()  # None for a formula that reads the whole sentence
     for formula in formulas:
         read_regions |= {region.number for region in parse_formula(formula).regions}
-    parts = items.parts().set_index("row")[["name", "surprisal"]]
+    parts = items.parts().set_index("row")[["name", "surprisal"]]  # a row per region of a sentence
     bits = items.rows[["item", "condition"]].join(parts).dropna()
     for region, rows in bits.groupby("name", sort=False):
         table = rows.pivot(index="item", columns="condition", values="surprisal").dropna()

@@ -1,4 +1,4 @@
-"""What all charts are drawn with: `dot_plot`, `line_plot`, and the parts of both.
+"""The Vega-Lite specifications of charts: `dot_plot`, `line_plot`, and the parts of both.
 
 A chart is a tidy DataFrame and a few declarations. Columns have fixed meanings, and one that is
 missing or has no values is not drawn:
@@ -153,7 +153,7 @@ def _lines_expression(n: int) -> str:
 
 
 def ends(values: pd.Series[float]) -> list[float]:
-    """Returns the lowest and highest value of a scale.
+    """Returns the ends of a scale for some values, [lowest, highest].
 
     If all values are equal, there is room on both sides: a tenth of the value, or .5 beside 0.
     """
@@ -234,7 +234,8 @@ def layer_channel(column: str, layers: Sequence[int]) -> Spec:
     The axis has up to nine ticks at round numbers, and one at the last layer.
     """
     first, last = min(layers), max(layers)
-    step = next(n for n in (1, 2, 5, 10, 20, 50, last - first) if last - first <= 8 * n)
+    span = last - first
+    step = next(step for step in (1, 2, 5, 10, 20, 50, span) if span <= 8 * step)
     round_numbers = [n for n in range(first, last + 1) if n % step == 0]
     # a number near the last layer would cover its label
     ticks = [n for n in round_numbers if last - n > step / 2] + [last]
@@ -391,10 +392,11 @@ def dot_plot(
     styles: Mapping[str, int] = {},
     **scale: Any,
 ) -> Spec:
-    """Returns figures as dots from left to right, those of a label below each other.
+    """Returns a chart of figures as dots, a line per label; the values are from left to right.
 
     Args:
-        data: a row per figure; see the docstring of this module for its columns.
+        data: a row per figure: `value`, `label`, `series`, and further columns, see the docstring
+            of this module.
         form: of figures: "%" for proportions, "+%" for differences between them, "" for others.
         title: of the axis.
         colors: that series have.
@@ -456,13 +458,15 @@ def line_plot(
     has_legend: bool = True,
     **scale: Any,
 ) -> Spec:
-    """Returns figures as dots over x, which lines join, in panels where there are several.
+    """Returns a chart of figures as dots over x, which lines join, in panels if there are several.
 
     Args:
-        data, form, colors, styles, scale: see `dot_plot`; of series with the same colour, all but
-            the first have dashed lines.
-        x: the channel.
+        data: a row per figure: the column of x, `value`, `series`, and further columns, see the
+            docstring of this module.
+        x: the channel of the horizontal axis.
         layers: what is drawn above the figures.
+        form, colors, styles, scale: see `dot_plot`; of series with the same colour, all but the
+            first have dashed lines.
         title, legend: titles of the values and of the series.
         joined: series with lines; None for all.
         lines_only: whether there are lines without dots and intervals.

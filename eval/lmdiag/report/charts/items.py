@@ -86,8 +86,8 @@ def scatter(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
     tables = [_pairs(items, chart, far_verdict) for items in task_runs.items]
     values = pd.concat([table[side] for table in tables for side in ("good", "bad")])
     axes = {
-        "x": axis_of("bad", texts.axis.format("bad"), values, is_bits),
-        "y": axis_of("good", texts.axis.format("good"), values, is_bits),
+        "x": axis_of("bad", texts.axis.format("bad"), values, is_bits=is_bits),
+        "y": axis_of("good", texts.axis.format("good"), values, is_bits=is_bits),
     }
     ends = axes["x"]["scale"]["domain"]
     diagonal = _line(ends, ends, axes)
@@ -253,7 +253,7 @@ def target_cloze(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
     values = pd.concat([table["probability"] for table in tables])
     channels = {
         "x": field("human cloze", "numbers", title="human cloze probability"),
-        "y": axis_of("probability", "model's probability", values, False),
+        "y": axis_of("probability", "model's probability", values, is_bits=False),
     }
     for i, table in enumerate(tables):
         if table.empty:

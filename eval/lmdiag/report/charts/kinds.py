@@ -1,4 +1,4 @@
-"""The kinds of charts that a diagnostic can declare, filled from its runs."""
+"""The kinds of charts that a diagnostic can declare, made of the runs of models on its items."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _extended_sets(task_runs: TaskRuns) -> Iterator[Plot]:
     table = figures_of_sets(task_runs.task, task_runs.figures)
     if table.empty or sets is None:
         return
-    labels = table["heading"].map(visible)
+    labels = table["heading"].map(visible)  # `set` is the small or the extended one
     if len(task_runs.runs) > 1:
         table = table.assign(label=labels + ", " + table["set"], series=table["model"])
     else:
@@ -208,21 +208,20 @@ def _rows_of_shuffles(
     table = table[table["run"] == i]
     means = table[table["setting"] == setting.name]
     unshuffled = table[table["setting"] == setting.unshuffled]
-    shuffles = task_runs.runs[i].shuffles_of(task_runs.task, setting.name)
-    values = [
-        {"label": row.label, "value": float(scores[row.measure].values.mean())}
-        for row in means.itertuples()
-        for scores in shuffles
-    ]
+    scores_of_shuffles = task_runs.runs[i].shuffles_of(task_runs.task, setting.name)
+    values = []
+    for row in means.itertuples():
+        for scores in scores_of_shuffles:  # by measure
+            value = float(scores[row.measure].values.mean())
+            values.append({"label": row.label, "value": value})
     counts = pd.DataFrame(values).value_counts().rename("shuffles").reset_index()
     rows = pd.concat([
         means[["label", "value", "sd", "published"]].assign(series="mean"),
         counts.assign(series="shuffles"),
         unshuffled[["label", "value"]].assign(series="not shuffled"),
     ])  # fmt: skip
-    return rows.assign(
-        label=f"{setting.label}, " + rows["label"], shuffles=rows["shuffles"].fillna(1)
-    )
+    labels = f"{setting.label}, " + rows["label"]
+    return rows.assign(label=labels, shuffles=rows["shuffles"].fillna(1))
 
 
 def _cutoffs(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:

@@ -88,10 +88,11 @@ def ranked_plots(figures: ReportFigures) -> list[Plot]:
     table has the same figures. Figures with a chance level are counted before those without.
     """
     plots = []
-    keys = ["task", "title", "panel", "form"]
-    table = _headline_rows(figures)
-    has_chance = table[keys].assign(has_chance=table["chance"].notna()).groupby(keys, sort=False)
-    by_chance = has_chance.any().sort_values("has_chance", ascending=False, kind="stable")
+    table = _headline_rows(figures)  # a row per headline figure and model
+    keys = ["task", "title", "panel", "form"]  # equal in all rows of a figure
+    with_chance = table[keys].assign(has_chance=table["chance"].notna())
+    has_chance = with_chance.groupby(keys, sort=False)["has_chance"].any()
+    by_chance = has_chance.sort_values(ascending=False, kind="stable")
     shown_keys = by_chance.index[:_MOST_RANKED]
     for figure_key, rows in table.groupby(keys, sort=False):
         task, title, figure, form = figure_key

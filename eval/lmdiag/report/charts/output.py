@@ -1,4 +1,4 @@
-"""Charts as images for a paper and in notebooks, their colours, and the script of a page."""
+"""Vega-Lite charts as images and in notebooks, their colours, and the script that draws them."""
 
 from __future__ import annotations
 

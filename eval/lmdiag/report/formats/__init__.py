@@ -160,7 +160,7 @@ def _contents(output: Output, file: Path, width: float) -> dict[Path, bytes]:
 
 
 def _with_relative_links(output: Output, folder: Path) -> Output:
-    """The output with links of tables that are relative to the folder of the page."""
+    """A result in whose tables links to other pages are relative to `folder`, that of its page."""
     sections = []
     for section in output.sections:
         tables = [_table_with_relative_links(table, folder) for table in section.tables]
@@ -169,7 +169,7 @@ def _with_relative_links(output: Output, folder: Path) -> Output:
 
 
 def _table_with_relative_links(table: Grid, folder: Path) -> Grid:
-    """The table with links of cells that are relative to the folder of the page."""
+    """A table in whose cells links to other pages are relative to `folder`."""
 
     def with_relative_link(cell: CellText) -> CellText:
         if not cell.link:

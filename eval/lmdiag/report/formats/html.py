@@ -47,10 +47,10 @@ def _has_content(section: Section) -> bool:
 
 
 def _with_signs_first(section: Section) -> Section:
-    """The section with the meanings of its signs above its tables instead of below them.
+    """The section with lines on its signs, e.g. "↑ above chance", above its tables.
 
-    They are among its remarks, which stand below. Sections with a layout of their own stay as they
-    are.
+    They are among its remarks, which stand below the tables, and move to its notes. A section with
+    a layout of its own stays as it is.
     """
     meanings = [] if section.layout else signs(section.grids)
     remarks = [remark for remark in section.remarks if remark not in meanings]

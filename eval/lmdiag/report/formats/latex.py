@@ -155,7 +155,7 @@ def _row_label(text: str) -> Markup:
 
 
 def _with_symbols(text: str, pattern: re.Pattern[str]) -> Markup:
-    """A text, escaped, with the symbols of statistics that a pattern matches in italics."""
+    """A text, escaped, with the symbols of statistics that a pattern matches in italics: `$p$`."""
     parts = pattern.split(visible(text))  # every other one is a symbol
     return Markup("").join(
         Markup(f"${part}$" if i % 2 else _escape(part)) for i, part in enumerate(parts)
@@ -168,15 +168,18 @@ def _layout(grid: Grid, width: float) -> tuple[Sequence[Grid], float]:
     A table that does not fit a column is made for a page, and divided only if it is too wide for
     it and has more than six columns; a table of fewer is scaled by LaTeX.
     """
-    widths = [width, max(width, _PAGE)] if width <= _COLUMN else [width]
-    for room in widths:
-        points = room * _POINTS_PER_CM
+    layout_widths = [width]
+    if width <= _COLUMN:
+        layout_widths.append(max(width, _PAGE))
+    for layout_width in layout_widths:
+        points = layout_width * _POINTS_PER_CM
         parts = _parts_that_fit(grid, points)
         if len(parts) == 1 and _SMALLEST * _table_width(parts[0]) <= points + _ROUNDING:
-            return parts, room
+            return parts, layout_width
+    # it does not fit the last of these widths undivided
     if len(grid.headings) <= _MOST_COLUMNS:
-        return [grid._replace(is_beside=False, room=_least_label_width(grid, points))], room
-    return parts, room
+        parts = [grid._replace(is_beside=False, room=_least_label_width(grid, points))]
+    return parts, layout_width
 
 
 def _parts_that_fit(grid: Grid, points: float) -> Sequence[Grid]:
@@ -247,9 +250,11 @@ def _column_width(grid: Grid, i: int) -> float:
 
 def _table_width(grid: Grid) -> float:
     """The width of a table in points."""
+    column_widths = [_column_width(grid, i) for i in range(len(grid.headings))]
+    if grid.room is not None:  # the width of labels that wrap
+        return grid.room + sum(column_widths)
     label_widths = [_text_width(grid.label_headings[0]), *map(_label_width, grid.rows)]
-    labels = max(label_widths) if grid.room is None else grid.room
-    return labels + sum(_column_width(grid, i) for i in range(len(grid.headings)))
+    return max(label_widths) + sum(column_widths)
 
 
 def _label_width(row: GridRow) -> float:
@@ -270,7 +275,7 @@ def _parts_of_rows(grid: Grid) -> Iterator[Grid]:
         last_lines = [*accumulate(_n_lines(grid, row) for row in rows)]
         end = max(1, sum(line <= most_lines for line in last_lines))
         if end < len(rows):
-            group_starts = [i for i in range(end // 2, end + 1) if not rows[i].depth]
+            group_starts = [i for i in range(end // 2, end + 1) if rows[i].depth == 0]
             end = group_starts[-1] if group_starts else end
         yield grid._replace(rows=rows[:end])
         rows = rows[end:]

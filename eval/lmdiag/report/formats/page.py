@@ -1,4 +1,4 @@
-"""What every page of ours is made with: templates that escape, and a policy that lets nothing in.
+"""What every HTML page is made with: templates that escape, and a strict Content-Security-Policy.
 
 Names and words of models and data are data: everything that is put into a page is escaped, and what
 hides in it is shown. A page's only script and only style sheet are its own, and its

@@ -215,10 +215,12 @@ def _add_table(document: Document, grid: Grid, *, has_note: bool) -> None:
     _fill_row(table.rows[0], [*grid.label_headings, *headings], **options)
     for cell in table.rows[0].cells:
         cell.vertical_alignment = WD_ALIGN_VERTICAL.BOTTOM
-    table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
+    repeated_on_every_page = OxmlElement("w:tblHeader")
+    table.rows[0]._tr.get_or_add_trPr().append(repeated_on_every_page)
     n_lines = 0
     for row, word_row in zip(grid.rows, [*table.rows][1:], strict=True):
-        word_row._tr.get_or_add_trPr().append(OxmlElement("w:cantSplit"))
+        not_divided = OxmlElement("w:cantSplit")
+        word_row._tr.get_or_add_trPr().append(not_divided)
         texts = [*row.labels, *("\n".join(_cell_lines(grid, cell)) for cell in row.cells)]
         _fill_row(word_row, texts, **options)
         # further lines of a label are indented more than its first one
