@@ -185,7 +185,7 @@ def _columns(rows: list[dict[str, Any]], task: str) -> dict[str, list[Any]]:
     table = Table.of_rows("references", rows, row_index(places))
     problems = Problems()
     columns = converted(table, task, problems)
-    problems.refuse()
+    problems.raise_all()
     if len(set(columns["id"])) < len(rows):
         raise BadInput("references have the same id more than once: give each row once")
     return columns

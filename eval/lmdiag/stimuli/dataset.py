@@ -166,7 +166,7 @@ class Dataset:
             names["UID"] = path.stem
         known = {SHORT_NAMES.get(column, column) for column in table.columns}
         columns = {name: [text] * len(table) for name, text in names.items() if name not in known}
-        return in_form(table.having(columns), place.as_posix())
+        return in_form(table.with_columns(columns), place.as_posix())
 
 
 def _concatenated(parts: Sequence[Table]) -> Table:

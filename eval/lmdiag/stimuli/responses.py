@@ -93,12 +93,12 @@ def response_rows(table: Table, options: TableOptions) -> Table:
     has_item = is_item_named or any(folded(name) == "item" for name in table.columns)
     table = first_steps(table, options, _KNOWN)
     if options.wide and not has_item:  # contexts may repeat, and the numbers of rows do not
-        table = table.having({}, without=("item",))
+        table = table.with_columns({}, without=("item",))
     table = _with_contexts(table, options.gap)
     _refuse_unread_amounts(table)
     rows = _rows_as_texts(table)
     _refuse_contexts(table, rows)
-    table = table.having({}, *_json_notes(table.columns["target"]))
+    table = table.with_notes(*_json_notes(table.columns["target"]))
     written = [plain_response(text) for text in rows["target"]]
     rows["target"] = written if options.keep_case else [text.lower() for text in written]
     filled = rows[rows["target"] != ""]
@@ -156,7 +156,7 @@ def _with_contexts(table: Table, gap: str) -> Table:
     if not word:
         rule = f"{_RULE}; --response names the column of responses{perhaps}"
         raise table.lacks(_WORDS[0], rule)
-    divided = without_gaps(table.having({"target": table.columns[word]}), gap)
+    divided = without_gaps(table.with_columns({"target": table.columns[word]}), gap)
     if "context" not in divided.columns:
         rule = _RULE
         if "sentence" in table.columns:
@@ -334,7 +334,7 @@ def _check_contexts(table: Table, rows: DataFrame) -> None:
     columns["id"] = [str(row) for row in rows.index]  # a row of a wide table is several here
     problems = Problems()
     check_values(columns, table.of_rows_at(rows.index), problems)
-    problems.refuse()
+    problems.raise_all()
 
 
 def _with_item_per_context(rows: DataFrame) -> DataFrame:

@@ -273,7 +273,7 @@ def _check_parts(path: Path) -> None:
             n_in_row = 0  # bytes of chunks in which no row ends
             with archive.open(name) as content:
                 for chunk in iter(partial(content.read, MAX_CELL), b""):
-                    has_end = re.search(rb"</(\w+:)?(row|si)>", chunk)
+                    has_end = re.search(rb"</(\w+:)?(row|si)>", chunk)  # of a row or a text
                     n_in_row = 0 if has_end else n_in_row + len(chunk)
                     if n_in_row > _MAX_ROW:
                         raise BadInput(f"{path} has a row of more than {_MAX_ROW:,} bytes")

@@ -92,14 +92,14 @@ class Problems(list[str]):
     """Messages of errors that are raised together."""
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def collected(self) -> Iterator[None]:
         """Adds the message of a `BadInput` that the block raises, instead of raising it."""
         try:
             yield
         except BadInput as error:
             self.append(str(error))
 
-    def refuse(self) -> None:
+    def raise_all(self) -> None:
         """Raises one `BadInput` with all messages, if there are any.
 
         The name of the file stands in the first alone: "my.csv: no row; a column is missing".
@@ -275,7 +275,7 @@ class Table:
             reasons = ", ".join(f"{name} has {what}" for name, what in unread.items())
             notes.append(shortened(f"columns: not read, since {reasons}", 300))
         columns = {name: values for name, values in values_of.items() if name not in unread}
-        return self.having(columns, *notes, without=unread)
+        return self.with_columns(columns, *notes, without=unread)
 
     def _plain_values(self, name: str) -> Sequence[Any]:
         """The values of a column as plain Python values, see `_plain_value`."""
@@ -339,7 +339,7 @@ class Table:
             problem += f" ({len(others):,} more {rows}: {self.places(others)})"
         raise self.error(first, problem)
 
-    def having(
+    def with_columns(
         self,
         new_columns: Mapping[str, Sequence[Any] | Series],
         *notes: str,
@@ -362,6 +362,10 @@ class Table:
         for name in new_columns:
             table._refuse_long_texts(name)
         return table
+
+    def with_notes(self, *notes: str) -> Table:
+        """Returns the table with further lines on how its rows were read."""
+        return replace(self, notes=(*self.notes, *notes))
 
     def of_rows_at(self, rows: Sequence[int] | NDArray[Any]) -> Table:
         """Returns some rows; one may be there several times."""

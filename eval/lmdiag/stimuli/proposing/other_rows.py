@@ -109,11 +109,14 @@ def other_rows(layout: TableLayout) -> OtherRows | None:
 
 
 def words_of_texts(layout: TableLayout) -> OtherRows | None:
-    """Returns the columns of a table with a row per word of a text; None for other tables."""
-    columns_found = word_rows(layout)
-    if not columns_found:
+    """Returns what a table with a row per word of a text has; None for other tables.
+
+    Its columns are those of the texts, the positions and the words, and perhaps a response.
+    """
+    columns_of_words = word_rows(layout)
+    if not columns_of_words:
         return None
-    word, position, texts = columns_found
+    word, position, texts = columns_of_words
     columns = {"text": texts[0]} if texts else {}
     columns |= {"position": position, "word": word}
     what = "a row per word" if texts else "a row per word of one text"
@@ -124,7 +127,7 @@ def words_of_texts(layout: TableLayout) -> OtherRows | None:
 
 
 def responses(layout: TableLayout) -> OtherRows | None:
-    """Returns the columns of a table with people's responses to contexts; None for other tables."""
+    """Returns what a table with people's responses to contexts has; None for other tables."""
     found = response_columns(layout)
     if not found:
         return None

@@ -59,10 +59,11 @@ class UnknownLayout(BadInput):
     """
 
     def __init__(self, table: Table) -> None:
+        """Finds what the table has instead of texts, or else the options that may read it."""
         columns = own_names(table.columns)
         self._layout = TextColumns(columns)
         self.table = table
-        self.columns = [*filter(None, columns)]
+        self.columns = [name for name in columns if name]
         self.other = not_stimuli(self._layout) or other_rows(self._layout)
         options = () if self.other else candidates(self._layout)
         options_of_file = (_with_source_names(x, table.sources) for x in options)
@@ -271,7 +272,10 @@ def check_layout(table: Table) -> None:
 
 
 def _lack_words(sentences: Sequence[Any]) -> bool:
-    """Whether some sentences have the marker of a missing word, or all end in an ellipsis."""
+    """Whether some sentences have the marker of a missing word, or all end in an ellipsis.
+
+    All may also have one underscore each, which then is the marker.
+    """
     values = values_of(sentences)
     are_open = len(values.levels) > 1 and all(map(ends_open, values.levels))
     have_gaps = any(map(_find_gap, values.levels[:SAMPLE]))
@@ -279,7 +283,10 @@ def _lack_words(sentences: Sequence[Any]) -> bool:
 
 
 def _refuse_unfit_texts(table: Table) -> None:
-    """Refuses a table in which columns that are named as texts have values of another kind."""
+    """Refuses a table in which columns that are named as texts have values of another kind.
+
+    The reader has renamed them: `sentence_data` is a column `sentence` of numbers, for example.
+    """
     for name, values in table.columns.items():
         column = name.removesuffix(DATA_SUFFIX)
         if name != column and column in TEXT_COLUMNS:

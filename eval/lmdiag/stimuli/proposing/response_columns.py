@@ -46,7 +46,11 @@ class ResponseColumns(NamedTuple):
 
 
 def response_columns(layout: TableLayout) -> ResponseColumns | None:
-    """Returns the columns of a table with responses to contexts; None for other tables."""
+    """Returns the columns of a table with responses to contexts; None for other tables.
+
+    For example, {"context": "stem", "response": "completion", "count": "n"}: contexts with gaps are
+    called sentences, and responses may stand in several columns of a row.
+    """
     for context in _context_columns(layout)[:_MOST_CONTEXTS]:
         columns: dict[str, str] = {}
         if layout.item and layout.values[layout.item].are_groups:
@@ -99,11 +103,9 @@ def _response_column(layout: TableLayout, context: str) -> str:
     words = [x for x in words if x not in layout.reader_attributes and not is_named_as(x, "list")]
     are_counted = _has_counts(layout, context)
     # the same few words after all contexts are levels of something, unless they are counted
-    counted_words = named_columns("response", words) if are_counted else []
-    words = [
-        x for x in words if x in counted_words or not _stand_in_most_contexts(layout, context, x)
-    ]
-    words = [x for x in words if not folded(x).startswith("cond")]  # conditions
+    counted = named_columns("response", words) if are_counted else []
+    levels = [x for x in words if _stand_in_most_contexts(layout, context, x) and x not in counted]
+    words = [x for x in words if x not in levels and not folded(x).startswith("cond")]
     words = [x for x in words if layout.values[x].have_letters]
     known = named_columns("response", words)
     readers = [layout.values[name] for name in named_columns("reader", layout.values)]
@@ -140,7 +142,10 @@ def _stand_in_most_contexts(layout: TableLayout, context: str, name: str) -> boo
 
 
 def _are_long_responses(layout: TableLayout, context: str, name: str) -> bool:
-    """Whether texts of several words hardly repeat, and most contexts have several of them."""
+    """Whether the texts of a column are responses: of several words, they hardly repeat.
+
+    The contexts do repeat, and most of them have several of the texts.
+    """
     texts = layout.values[name]
     contexts = layout.values[context]
     are_own_words = not texts.are_short and texts.hardly_repeat

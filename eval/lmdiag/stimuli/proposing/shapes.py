@@ -294,10 +294,12 @@ def _options_between_parts(
     names = [*layout.values]
     first = names.index(alternatives[0])
     last = names.index(alternatives[-1])
+    are_neighbours = names[first : last + 1] == alternatives
     neighbours = [*names[max(0, first - 1) : first], *names[last + 1 : last + 2]]
-    sides = [name for name in neighbours if name in parts]
-    are_all_parts = sides[:1] == parts[:1] and {*parts} <= {*sides, *alternatives}
-    if names[first : last + 1] != alternatives or not are_all_parts:
+    sides = [name for name in neighbours if name in parts]  # the beginning, and perhaps the end
+    has_beginning = sides[:1] == parts[:1]
+    has_other_parts = not {*parts} <= {*sides, *alternatives}
+    if not are_neighbours or not has_beginning or has_other_parts:
         return None
     columns = _item_column(layout) | dict(zip(("context", "right_context"), sides, strict=False))
     return _options_for_conditions(layout, alternatives, columns)

@@ -111,8 +111,8 @@ def _count_words(numbers: DistinctValues, words: DistinctValues) -> bool:
 def may_be_response(layout: TableLayout, word: str, name: str) -> bool:
     """Returns whether numbers may be what people did at words, as reading times.
 
-    They are called so, or they are not surprisals, do not follow from the word, as its length, and
-    do not rise from word to word, as its place.
+    Their column has the name of a response, or they are not surprisals, do not follow from the
+    word, as its length, and do not rise from word to word, as its place.
 
     Args:
         layout: of all columns.
@@ -124,7 +124,7 @@ def may_be_response(layout: TableLayout, word: str, name: str) -> bool:
         return True
     if folded(name) in ("surprisal", "entropy") or is_determined_by(numbers.codes, [words.codes]):
         return False
-    steps = _steps(numbers, words)
+    steps = _steps(numbers, words)  # from each word to the next
     rises = len(steps) > 0 and float((steps > 0).mean()) >= _MOST_RISES
     return not rises and not _count_words(numbers, words)
 

@@ -70,6 +70,7 @@ def name_columns(
     name whose values do not fit keeps its values under this name and `_data`.
 
     Args:
+        table: as it was read.
         options: `columns`, NAME=COLUMN or region=COLUMN..COLUMN, where several columns of texts
             name a text together; `wide` columns keep their names.
         known: names that a difference of spelling is read as.
@@ -83,12 +84,13 @@ def name_columns(
     fitting = _Fitting(table, chosen, spellings)
     notes: list[str] = []
     for name, column in chosen.items():
-        with problems.kept():
+        with problems.collected():
             notes += fitting.check_chosen(name, column)
     sources = chosen.copy()  # known name -> the column that gets this name
     for name, columns in _without_unlikely(fitting.spellings_that_fit, chosen).items():
-        with problems.kept():
+        with problems.collected():
             sources |= _only_spelling(table, name, columns)
+    # columns of exactly a known name whose values are of another kind
     unfit = [
         column
         for column in table.columns
@@ -99,6 +101,7 @@ def name_columns(
     for column, values in table.rows.items():
         names = [name for name, source in sources.items() if source == column]
         if not names or (copies and column not in sources):
+            # under its own name, unless another column gets this name, or the values do not fit it
             is_taken = column in sources or (column in unfit and not copies)
             names.append(f"{column}{DATA_SUFFIX}" if is_taken else column)
         for name in names:
@@ -195,7 +198,7 @@ class _Fitting:
             return False
         if name in ("context", "sentence"):
             return kind in ("text", "question")
-        if name == "target" and kind == "label" and not self._may_be_asked(column):
+        if name == "target" and kind == "label" and not self._may_be_targets(column):
             return False
         if name in ("target", "right_context", *PAIR) or name.startswith("region_"):
             return kind not in ("number", "file")
@@ -213,11 +216,14 @@ class _Fitting:
         return name != "item" or not self._is_within_items(column)
 
     def _is_within_items(self, column: str) -> bool:
-        """Whether a column has labels of conditions: most items of another column have several."""
+        """Whether a column has labels of which most items, by another column, have several.
+
+        It has conditions then, and the other column the items.
+        """
         item_columns = [x for x in named_columns("item", self.table.columns) if x != column]
         return any(self.values(column).are_labels_within(self.values(x)) for x in item_columns)
 
-    def _may_be_asked(self, column: str) -> bool:
+    def _may_be_targets(self, column: str) -> bool:
         """Whether labels may be target words: the sentences have a gap, or most have their label.
 
         The latter is for sentences beside contexts. Without sentences, labels may be targets.
@@ -281,7 +287,7 @@ def _with_chosen_columns(
     chosen: dict[str, str] = {}
     text_columns: list[str] = []
     for text in texts:
-        with problems.kept():
+        with problems.collected():
             table, column_of_name = _chosen_by_option(table, text)
             if "text" in column_of_name:
                 text_columns.append(column_of_name["text"])
@@ -316,7 +322,7 @@ def _chosen_by_option(table: Table, text: str) -> tuple[Table, dict[str, str]]:
         raise BadInput(f"--columns {text!r}: a range is for regions and texts")
     rows = zip(*(table.columns[part] for part in parts), strict=True)
     joined_texts = [joined_text(str(content or "") for content in row) for row in rows]
-    return table.having({column: joined_texts}, without=parts), {known_name: column}
+    return table.with_columns({column: joined_texts}, without=parts), {known_name: column}
 
 
 def _columns_of_range(columns: Sequence[str], start: str, end: str) -> list[str]:
@@ -353,7 +359,7 @@ def _with_joined_column(table: Table, names: Sequence[str]) -> tuple[Table, str]
         problem = f"values of {', '.join(names)} are the same when they are joined by /"
         raise BadInput(f"{table.name}: --columns text: {problem}: rename them")
     joined_name = "/".join(names)
-    return table.having({joined_name: values}), joined_name
+    return table.with_columns({joined_name: values}), joined_name
 
 
 # ---- known names and their spellings -------------------------------------------------------------

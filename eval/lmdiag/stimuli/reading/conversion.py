@@ -37,8 +37,8 @@ _SIGNS = re.compile(r"[_\[<{X$\\&]").search
 _NAMES_ROWS = ("id", "item", "contrast")
 # how text files write truth values, in lower case
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
-# type of a column -> the type of values that need no conversion
-_UNCHANGED = {"text": str, "number": float, "boolean": bool, "words": None}
+# type of a column -> the type of its converted values; a list is always looked into
+_CONVERTED_TYPES = {"text": str, "number": float, "boolean": bool, "words": None}
 
 _SPLIT = (
     "write what is left of it into context, and what follows it into right_context, or give "
@@ -105,7 +105,7 @@ def checked(table: Table, task: str) -> dict[str, list[Any]]:
     check_values(columns, table, problems)
     if task not in diagnostics.built_in() and table.form in ("", "sentences"):
         _refuse_lookalike_levels(columns, table, problems)
-    problems.refuse()
+    problems.raise_all()
     return columns
 
 
@@ -143,11 +143,11 @@ def converted(table: Table, task: str, problems: Problems) -> dict[str, list[Any
     core: dict[str, list[Any]] = {}
     for column in diagnostic.core:
         if column.name in columns or column.default is not None:
-            with problems.kept():
+            with problems.collected():
                 core[column.name] = _core_values(table, column, columns.get(column.name, absent))
     sides = zip(core.get("context", ()), core.get("right_context", ()), strict=False)
     remedy = "write the text before the word, or what follows it into right_context"
-    with problems.kept():
+    with problems.collected():
         table.refuse({
             row: f"the column context is empty: {remedy}"
             for row, (left, right) in enumerate(sides)
@@ -156,7 +156,7 @@ def converted(table: Table, task: str, problems: Problems) -> dict[str, list[Any
     further = {name: [*v] for name, v in columns.items() if name not in diagnostic.core_columns}
     for column in diagnostic.columns:
         if column.name in columns and column.type != "text":
-            with problems.kept():
+            with problems.collected():
                 further[column.name] = _values(table, column, columns[column.name])
     return core | further
 
@@ -175,7 +175,7 @@ def _refuse_missing_columns(
         other += f"; --columns sentence={text} reads the column {text}"
     rule = f"every row needs {' and '.join(needed)}{other}"
     problems.append(str(table.lacks(missing[0], rule)))
-    problems.refuse()
+    problems.raise_all()
 
 
 def _core_values(table: Table, column: Column, values: Sequence[Any]) -> list[Any]:
@@ -203,8 +203,8 @@ def _values(table: Table, column: Column, values: Sequence[Any]) -> list[Any]:
     """
     from pandas import Series
 
-    if {*map(type, values)} == {_UNCHANGED[column.type]}:
-        return [*values]
+    if {*map(type, values)} == {_CONVERTED_TYPES[column.type]}:
+        return [*values]  # nothing to convert
     if column.type == "number":
         numbers = as_numbers(Series([*values], dtype=object), column.name, table.where).tolist()
         return [None if math.isnan(number) else number for number in numbers]
@@ -278,15 +278,15 @@ def check_values(columns: Mapping[str, Sequence[Any]], table: Table, problems: P
     """
     for name in diagnostics.get("", table.form).core_columns:
         if name in _RULES_OF and name in columns:
-            with problems.kept():
+            with problems.collected():
                 _check_texts(name, columns, table)
     contexts = columns.get("context", ())
     if contexts and all(text.endswith("_") for text in contexts):
         remedy = "remove it, since it would be read as text"
         problems.append(f"{table.name}: every context ends in _: {remedy}")
-    with problems.kept():
+    with problems.collected():
         _check_ids(columns.get("id", ()), table)
-    with problems.kept():
+    with problems.collected():
         _check_contrasts(columns.get("contrast", ()), columns.get("good", ()), table)
 
 

@@ -106,10 +106,11 @@ def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
         table = with_critical(table, options.critical, options.wide)
         if has_contexts:
             table = _after_contexts(table)
+        # a column of targets is read where it has the critical words
         critical_columns = [column_and_start(text, ())[0] for text in options.critical]
         if "target" in table.columns and critical_columns != ["target"]:
             remedy = "___ or --gap TEXT marks its place"
-            table = table.having({}, f"target: not read, since no sentence has a gap; {remedy}")
+            table = table.with_notes(f"target: not read, since no sentence has a gap; {remedy}")
         return replace(table, form=form)
     for name, value in (("separator", options.separator), ("critical", options.critical)):
         if value:
@@ -124,7 +125,7 @@ def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
     if "sentence" in table.columns:
         refuse_fragments(table)
         note = "sentence: not read, since a row is a word in its context"
-        table = table.having({}, f"{note}; --columns sentence=sentence reads it instead")
+        table = table.with_notes(f"{note}; --columns sentence=sentence reads it instead")
     return _with_spaces(table, options.language) if options.language else table
 
 
@@ -164,7 +165,7 @@ def _after_contexts(table: Table) -> Table:
             for region in regions
         ])  # fmt: skip
     note = "context: read before the sentence, as one text"
-    return table.having({"sentence": texts, "regions": spans}, note, without=["context"])
+    return table.with_columns({"sentence": texts, "regions": spans}, note, without=["context"])
 
 
 # ---- pairs ---------------------------------------------------------------------------------------
@@ -213,7 +214,7 @@ def _pair_rows(table: Table, task: str) -> Table:
         "contrast": [name for name in pair_names for _ in pair],
     }
     doubled = renamed.of_rows_at([row for row in range(len(table)) for _ in pair])
-    return replace(doubled.having(new_columns, without=pair), form="minimal_pairs")
+    return replace(doubled.with_columns(new_columns, without=pair), form="minimal_pairs")
 
 
 def _refuse_empty_halves(table: Table, pair: Sequence[str]) -> None:
@@ -298,7 +299,7 @@ def _without_ellipses(table: Table, gap: str) -> Table:
         return table
     note = f"{name}: the ellipsis at the end of each is the place of the target, and left out"
     contexts = [text.rstrip().rstrip(".…").rstrip() for text in texts]
-    return table.having({"context": contexts}, note, without=[name])
+    return table.with_columns({"context": contexts}, note, without=[name])
 
 
 # ---- gaps ----------------------------------------------------------------------------------------
@@ -346,7 +347,7 @@ def without_gaps(table: Table, gap: str) -> Table:
     sides = _around_gaps(gap_of_rows, table.columns["target"])
     shown = first_few([*dict.fromkeys(match[0] for match in gap_of_rows)], 5)
     note = f"gap: {shown} in the sentence is the place of the target, context is what precedes it"
-    return table.having(sides, note, without=("sentence",))
+    return table.with_columns(sides, note, without=("sentence",))
 
 
 def unknown_mark(texts: Sequence[str]) -> str:
@@ -434,7 +435,7 @@ def _with_spaces(table: Table, language: str) -> Table:
         usual = Query(context, right)
         is_usual = query.around(target) == usual.around(target)
         spaces.append("" if is_usual else name_of_spaces[before, after])
-    return table.having({"gap_spaces": spaces}) if any(spaces) else table
+    return table.with_columns({"gap_spaces": spaces}) if any(spaces) else table
 
 
 # ---- regions -------------------------------------------------------------------------------------
@@ -504,7 +505,7 @@ def with_regions(table: Table, separator: str, language: str = "") -> Table:
     names = [f"region_{number}" for number in numbers]
     if names and "sentence" in table.columns and "sentence" not in table.chosen:
         note = f"sentence: not read, since it is made of {names[0]} to {names[-1]}"
-        table = table.having({}, note, without=["sentence"])
+        table = table.with_columns({}, note, without=["sentence"])
     sentences = table.columns.get("sentence", ())
     texts = [sentence for sentence in sentences if isinstance(sentence, str)]
     n_divided = sum(mark in text for text in texts)
@@ -539,7 +540,7 @@ def with_regions(table: Table, separator: str, language: str = "") -> Table:
     if len({*texts}) > 1 and all(map(_SPEAKER, texts)):
         what = f"as {shortened(texts[0], 30)!r}, and is read as text"
         notes.append(f"sentence: a mark with a colon stands before every sentence, {what}")
-    return table.having({}, *notes)
+    return table.with_notes(*notes)
 
 
 def _joined_regions(
@@ -567,7 +568,7 @@ def _joined_regions(
         sentence, spans = joined(numbered, {}, table.where(row), language)
         sentences.append(sentence)
         regions.append(spans)
-    return table.having({"sentence": sentences, "regions": regions}, without=columns)
+    return table.with_columns({"sentence": sentences, "regions": regions}, without=columns)
 
 
 def _other_separator(texts: Sequence[str], separator: str, *, is_divided: bool) -> str:

@@ -116,7 +116,7 @@ def _with_item(table: Table) -> Table:
         return table
     own_name = name.removesuffix(DATA_SUFFIX)
     note = f"columns: {own_name} as item, since its rows have related texts"
-    return table.having({"item": table.columns[name]}, note)
+    return table.with_columns({"item": table.columns[name]}, note)
 
 
 def _with_texts_once(table: Table) -> Table:
@@ -166,7 +166,7 @@ def _with_texts_once(table: Table) -> Table:
     note += ", each of which is read once"
     if differing:
         note += f", without {first_few([*differing])}, which differ between its rows"
-    return table.of_rows_at([*first_row.values()]).having({}, note, without=differing)
+    return table.of_rows_at([*first_row.values()]).with_columns({}, note, without=differing)
 
 
 def _may_have_responses(name: str, values: DistinctValues) -> bool:
@@ -222,23 +222,31 @@ def read_rows(
 ) -> Table:  # fmt: skip
     """Returns the rows of a file or a DataFrame after the first three steps.
 
+    These name the columns, filter the rows, and make a row per text.
+
     Args:
-        source, raw: see `lmdiag.tables.table_files.read_table`.
-        options, known, how: see `first_steps`.
+        source: path of a file, or a DataFrame.
+        options: how the user says that the table is read.
+        known: names of columns that a difference of spelling is read as.
+        raw: leave missing values of a text file as they are written.
         reads: options for pairs and for the parts of sentences that the caller takes.
+        how: further arguments of `first_steps`.
     """
     refuse_options(options, reads)
-    is_file = isinstance(source, str | Path)
-    table = (
-        read_table(user_path(str(source)), raw=raw, sheet=options.sheet)
-        if is_file
-        else read_memory(source)
-    )
+    if isinstance(source, str | Path):
+        table = read_table(user_path(str(source)), raw=raw, sheet=options.sheet)
+    else:
+        table = read_memory(source)
     return first_steps(table, options, known, **how)
 
 
 def refuse_options(options: TableOptions, reads: Collection[str]) -> None:
-    """Refuses options for pairs and the parts of sentences that are not among those it reads."""
+    """Refuses options for pairs and for parts of sentences that a command does not take.
+
+    Args:
+        options: that the user gave.
+        reads: names of those options of this kind that the command takes.
+    """
     for option in options.stored():
         if option in _USE_OF_OPTION and option not in reads:
             what = f"--{option.replace('_', '-')} is for {_USE_OF_OPTION[option]}"
@@ -255,9 +263,10 @@ def first_steps(
     copies: bool = False,
     text: str = "",
 ) -> Table:
-    """Returns a table after the first three steps, whose problems are in one message.
+    """Returns a table after the first three steps: columns, filter and layout.
 
-    What columns are called is judged before their values.
+    They name the columns, filter the rows, and make a row per text. Problems are collected in one
+    message; those with the names of columns are raised before values are looked at.
 
     Args:
         table: as it was read.
@@ -278,22 +287,22 @@ def first_steps(
     if allow_duplicates is not None:
         problems += [f"{table.name}: {problem}" for problem in near_names(table, options.wide)]
     for condition in options.filter:
-        with problems.kept():
+        with problems.collected():
             table = _filtered(table, condition)
     made_columns = {"item"}  # by later steps
     if options.wide:
         made_columns.add(wide_condition(table.columns, options.wide))
     for option, name in _columns_of_options(options, table.columns):
         if name and name not in made_columns:
-            with problems.kept():
+            with problems.collected():
                 table.column_of(name, option)  # an error if it is not there
-    problems.refuse()
+    problems.raise_all()
     if allow_duplicates is not None:
         if check and not (options.wide or options.critical):
             check(table)  # identical responses of people are not duplicates
-        with problems.kept():
+        with problems.collected():
             table = _without_repeated_rows(table, allowed=allow_duplicates)
-    with problems.kept():
+    with problems.collected():
         if options.wide:
             names = [table.column_of(name, "--wide") for name in options.wide]
             condition = wide_condition(table.columns, names)
@@ -303,8 +312,8 @@ def first_steps(
             table = _with_contrasts(table, options)
         for split in options.split:
             table = _with_parts(table, split)
-    problems.refuse()
-    return table.having({}, *two_forms(table), *odd_characters(table))
+    problems.raise_all()
+    return table.with_notes(*two_forms(table), *odd_characters(table))
 
 
 def _without_outer_blanks(table: Table) -> Table:
@@ -320,7 +329,9 @@ def _without_outer_blanks(table: Table) -> Table:
     if not stripped:
         return table
     where = f"{table.places(sorted(rows))}, in {first_few([*stripped])}"
-    return table.having(stripped, f"blanks: removed at the edges of texts and labels ({where})")
+    return table.with_columns(
+        stripped, f"blanks: removed at the edges of texts and labels ({where})"
+    )
 
 
 def _is_text(value: object) -> TypeGuard[str]:
@@ -401,7 +412,7 @@ def _filtered(table: Table, condition: str) -> Table:
         raise BadInput(f"{table.name}: --filter {condition} leaves no row")
     n_out = len(table) - len(kept_rows)
     counts = f"keeps {len(kept_rows):,} of {len(table):,} rows, {n_out:,} are left out"
-    return table.of_rows_at(kept_rows).having({}, f"filter: {condition} {counts}")
+    return table.of_rows_at(kept_rows).with_notes(f"filter: {condition} {counts}")
 
 
 def _meet_condition(table: Table, text: str, option: str) -> NDArray[np.bool_]:
@@ -438,7 +449,7 @@ def _without_repeated_rows(table: Table, *, allowed: bool) -> Table:
         note += ", as responses do"
         if values_of(table.columns[response]).is_number:
             note += f": `lmdiag analyse` with --response {quote(response)} reads all"
-        table = table.having({}, note)
+        table = table.with_notes(note)
     elif not allowed:
         row, earlier = next(iter(earlier_row.items()))
         every = f"{len(earlier_row)} repeated: {table.places([*earlier_row])}"
@@ -521,7 +532,7 @@ def _long(table: Table, names: Sequence[str], text: str) -> Table:
     rows, columns = np.nonzero(is_filled)
     conditions = [names[column] for column in columns.tolist()]
     # without the wide columns, of which each row would have all cells again
-    long = table.having({}, without=names).of_rows_at(rows)
+    long = table.with_columns({}, without=names).of_rows_at(rows)
     row_names = long.labels("name")
     new_columns: dict[str, list[Any]] = {text: cells[is_filled].tolist(), condition: conditions}
     ids = zip(long.columns.get("id", row_names), conditions, strict=True)
@@ -540,7 +551,7 @@ def _long(table: Table, names: Sequence[str], text: str) -> Table:
         note += "; item is the number of the row"
     if condition != "condition":
         note += f"; {condition} has the names of the columns, since there is a column condition"
-    long = long.having(new_columns, note)
+    long = long.with_columns(new_columns, note)
     unit = long.rows.index.names[0]
     index = row_index(long.labels(unit), unit, below=cell_names, names=cell_names)
     return replace(long, rows=long.rows.set_axis(index))
@@ -610,7 +621,7 @@ def _with_contrasts(table: Table, options: TableOptions) -> Table:
     contrasts = joined_names(DataFrame(columns), "-").tolist()
     names = ", ".join(options.contrast)
     note = f"contrasts: {len({*contrasts}):,} by {names}; good rows have {options.good}"
-    return table_with_item.having({"good": good, "contrast": contrasts}, note)
+    return table_with_item.with_columns({"good": good, "contrast": contrasts}, note)
 
 
 def _with_parts(table: Table, split: str) -> Table:
@@ -646,4 +657,6 @@ def _with_parts(table: Table, split: str) -> Table:
         name: [parts_of_level[level][number] for level in levels]
         for number, name in enumerate(names)
     }
-    return table.having(columns, f"split: {column} into {', '.join(names)}", without=(column,))
+    return table.with_columns(
+        columns, f"split: {column} into {', '.join(names)}", without=(column,)
+    )

@@ -390,7 +390,7 @@ def with_one_critical(
     words_of_wide = dict(zip(wide, (table.columns[name] for name in names), strict=True))
     words = [words_of_wide[column][row] for row, column in enumerate(table.columns[condition])]
     which = ", ".join(f"{name} of {column}" for (name, _), column in zip(pairs, wide, strict=True))
-    return table.having({_JOINED: words}, f"critical: {which}", without=names)
+    return table.with_columns({_JOINED: words}, f"critical: {which}", without=names)
 
 
 def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) -> Table:
@@ -444,7 +444,7 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
         note += f"; positions count from 1, and from 0 with {column.option(0)}"
     further_notes = _longer_words(table, column, start_used)
     joined_column = (_JOINED,) if len(named) > 1 else ()
-    return table.having({"regions": regions}, note, *further_notes, without=joined_column)
+    return table.with_columns({"regions": regions}, note, *further_notes, without=joined_column)
 
 
 def _longer_words(table: Table, column: CriticalColumn, start: int) -> Iterator[str]:
