@@ -50,13 +50,21 @@ def built_in() -> dict[str, Diagnostic]:
 @cache
 def word_columns() -> frozenset[str]:
     """Returns the names of all columns whose values are lists of words."""
-    columns = [column for x in declared().values() for column in (*x.core, *x.columns)]
-    return frozenset(column.name for column in columns if column.type == "words")
+    names: set[str] = set()
+    for diagnostic in declared().values():
+        columns = (*diagnostic.core, *diagnostic.columns)
+        names.update(column.name for column in columns if column.type == "words")
+    return frozenset(names)
 
 
 def forms() -> list[str]:
-    """Returns the names of the forms of data that are not rows with a word to be scored."""
-    return [name for name, x in declared().items() if x.is_form and name != "custom"]
+    """Returns the forms of own data that have a name: all but rows with a word at a blank.
+
+    Those have the form "", and the declaration `custom`.
+    """
+    return [
+        name for name, diagnostic in declared().items() if diagnostic.is_form and name != "custom"
+    ]
 
 
 def get(task: str, form: str = "") -> Diagnostic:

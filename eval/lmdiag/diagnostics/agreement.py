@@ -12,7 +12,7 @@ from lmdiag.diagnostics.base import Chart, Column, Diagnostic, FigureSelection, 
 if TYPE_CHECKING:
     from lmdiag.measures import Columns, Labels
 
-_OF_TEMPLATES = {
+_CONSTRUCTIONS = {
     "simple_agrmt_all": "simple",
     "sent_comp_all": "sentential_complement",
     "vp_coord_all": "vp_coordination",
@@ -33,11 +33,15 @@ _OF_TEMPLATES = {
 
 
 def construction(template: str, source: str | None = None) -> str:
-    """Returns the construction of a template; a template without one is a construction itself."""
-    return "blimp" if source == "blimp" else _OF_TEMPLATES.get(template, template)
+    """Returns the construction of a template: the row that it has in the table of the paper.
+
+    Templates from BLiMP are one construction; another template without a row is its own.
+    """
+    return "blimp" if source == "blimp" else _CONSTRUCTIONS.get(template, template)
 
 
 def _levels(rows: Columns) -> dict[str, Labels]:
+    """Returns the break-down by construction: the construction of each row."""
     pairs = zip(rows["template"], rows["source"], strict=True)
     return {"construction": [construction(template, source) for template, source in pairs]}
 

@@ -306,40 +306,47 @@ class Diagnostic:
 
     @property
     def core_columns(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the columns of `core`."""
         return tuple(column.name for column in self.core)
 
     def missing_columns(self, names: Iterable[str]) -> list[str]:
-        """Returns the required columns that are not among the names, sorted."""
-        return sorted({column.name for column in self.columns if column.required} - set(names))
+        """Returns the required columns of the diagnostic that are not among the names, sorted."""
+        required_names = {column.name for column in self.columns if column.required}
+        return sorted(required_names - set(names))
 
     def has_shares(self, rows: Columns) -> bool:
-        """Returns whether the column `human` has numbers: shares of people, and no levels."""
+        """Returns whether the column `human` has numbers: shares of people, and not levels."""
         from lmdiag.measures import human_shares
 
         return human_shares(rows) is not None
 
     def levels(self, rows: Columns) -> dict[str, Labels]:
-        """Returns break-down -> level of each row.
+        """Returns break-down -> level of each row, None where it has none.
 
         A column beyond the core and the diagnostic's own is a break-down if it has a few distinct
         values, or is declared as one; a core column if both. Shares of people are
         not break-downs.
+
+        Args:
+            rows: the columns of the rows, by name.
         """
-        columns = {column.name for column in self.columns}
-        by_column = self.own_levels(rows) if self.own_levels else {}
+        names_of_own = {column.name for column in self.columns}
+        levels_of_column = self.own_levels(rows) if self.own_levels else {}
         for name in rows:
+            is_own = name in names_of_own
             is_core = name in self.core_columns
-            is_declared = name in self.breakdowns
             is_share = name == "human" and self.has_shares(rows)
-            is_item = name != "item" and rows[name] == rows.get("item")  # under its own name
-            if (is_core or is_share or is_item or name in columns) and not is_declared:
+            is_item = name != "item" and rows[name] == rows.get("item")  # a copy of the items
+            is_declared = name in self.breakdowns
+            if (is_own or is_core or is_share or is_item) and not is_declared:
                 continue
             levels = levels_of(rows[name])
-            n = len(set(levels) - {None})
-            if name in columns or 2 <= n <= MOST_LEVELS or (is_declared and not is_core and n > 1):
-                by_column[name] = levels
-        return by_column
+            n_levels = len(set(levels) - {None})
+            has_few_levels = 2 <= n_levels <= MOST_LEVELS
+            may_have_many = is_declared and not is_core
+            if is_own or has_few_levels or (may_have_many and n_levels > 1):
+                levels_of_column[name] = levels
+        return levels_of_column
 
     def score(
         self,
@@ -352,13 +359,19 @@ class Diagnostic:
         left_only: bool = False,
         levels: Mapping[str, Labels] | None = None,
     ) -> list[Scores]:
-        """Returns every measure that these rows and predictions allow; see `Trials`.
-
-        `levels` are the break-downs, if not all of the method `levels`.
+        """Returns every measure that these rows and predictions allow.
 
         Which measures a diagnostic has is registered with them, see `lmdiag.measures.register`.
         One without a single item is left out, unless it says why it is not defined. A contrast with
         several good rows is a `ValueError`.
+
+        Args:
+            rows, predictions: their columns, by name.
+            k: up to which ranks a word among the top words is right.
+            threshold: that a difference of probabilities has to exceed, in `sensitivity@...`.
+            folds: differences between words that do not count, see `lmdiag.measures.fold_word`.
+            left_only: whether the model reads the left context alone.
+            levels: break-downs; None for those of the method `levels`.
         """
         from lmdiag import measures
 
@@ -368,54 +381,64 @@ class Diagnostic:
             rows,
             predictions,
             self.levels(rows) if levels is None else levels,
-            left_only and not is_choice,
+            left_only and not is_choice,  # a choice is asked with the whole sentence
             folds,
             further_levels,
         )
-        scores = [
-            score
-            for entry in measures.measures_of(
-                self.form or self.name, "choice" if is_choice else self.asks
-            )
-            for score in entry.scores(trials, k=k, threshold=threshold)
-        ]
-        return [score for score in scores if len(score.items) or score.not_defined]
+        entries = measures.measures_of(self.form or self.name, "choice" if is_choice else self.asks)
+        all_scores: list[Scores] = []
+        for entry in entries:
+            all_scores += entry.scores(trials, k=k, threshold=threshold)
+        return [scores for scores in all_scores if len(scores.items) or scores.not_defined]
 
     def perturbation(self, name: str) -> Perturbation | None:
-        """Returns the perturbation of a name, None where there is none."""
-        return next((p for p in self.perturbations if p.name == name), None)
+        """Returns the perturbation with a name; None if the diagnostic does not have it."""
+        for perturbation in self.perturbations:
+            if perturbation.name == name:
+                return perturbation
+        return None
 
     def setting_label(self, setting: str) -> str:
-        """Returns the heading of a setting; without perturbations there is no original to name."""
-        if perturbation := self.perturbation(setting):
+        """Returns the heading of a setting: "Original" for "none", if there are perturbations."""
+        perturbation = self.perturbation(setting)
+        if perturbation:
             return perturbation.label
         if setting == "none":
             return "Original" if self.perturbations else "All items"
         return setting
 
     def settings_in_order(self, settings: Iterable[str]) -> list[str]:
-        """Returns settings in the order of the paper's tables."""
-        order = ["none", *(p.name for p in self.perturbations)]
-        declared = [name for name in order if name in set(settings)]
-        return declared + [name for name in settings if name not in declared]
+        """Returns settings in the order of the paper's tables; those of another name at the end."""
+        names = list(settings)
+        order = ["none", *(perturbation.name for perturbation in self.perturbations)]
+        declared = [name for name in order if name in names]
+        return declared + [name for name in names if name not in declared]
 
     def levels_in_order(self, by: str, levels: Iterable[str]) -> list[str]:
-        """Returns levels: numbers by size, else those with labels first, in their order.
+        """Returns the levels of a break-down in order: numbers by size, others as their labels.
+
+        Levels without a label come last, in the order given.
 
         >>> from lmdiag.diagnostics import get
         >>> get("custom").levels_in_order("length", ["10", "9"])
         ['9', '10']
         """
-        given = list(levels)
+        names = list(levels)
+        if all(re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", name) for name in names):
+            return sorted(names, key=float)
         order = list(self.level_labels.get(by, ()))
-        if all(re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", level) for level in given):
-            return sorted(given, key=float)
-        return sorted(given, key=lambda level: order.index(level) if level in order else len(order))
+        return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
 
     def level_label(self, by: str, level: str) -> str:
-        """Returns a level in words; a bare number gets the name of its column."""
-        if level in self.level_labels.get(by, {}):
-            return self.level_labels[by][level]
+        """Returns a level in words; a number, or yes or no, after the name of its break-down.
+
+        >>> from lmdiag.diagnostics import get
+        >>> get("custom").level_label("length", "9"), get("custom").level_label("a", "no_gap")
+        ('length 9', 'no gap')
+        """
+        label = self.level_labels.get(by, {}).get(level)
+        if label is not None:
+            return label
         if by in self.verbatim:
             return level
         words = level.replace("/", ", ").replace("_", " ")
@@ -427,21 +450,37 @@ class Diagnostic:
 
 
 def levels_of(column: Sequence[object]) -> Labels:
-    """Returns a column of words, booleans or numbers as levels; any other column has none.
+    """Returns a column of words, booleans or numbers as levels; None for missing ones.
 
-    An empty text is a missing level, as a field of a csv file may be empty.
+    An empty text is a missing level, as a field of a csv file may be empty. A column with other
+    values, as lists, has no levels.
+
+    >>> levels_of(["a", "", None]), levels_of([True, 1.5])
+    (['a', None, None], ['true', '1.5'])
     """
-    types = set(map(type, column)) - {type(None)}
+    types = {type(value) for value in column} - {type(None)}
     if types <= {str}:
         return [level or None for level in column]  # type: ignore[misc]
     if not types <= {str, bool, int, float}:
         return [None] * len(column)
-    texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in column]
-    missing = [value is None or value == "" or value != value for value in column]
-    return [None if no else text for text, no in zip(texts, missing, strict=True)]
+    levels: list[str | None] = []
+    for value in column:
+        is_nan = value != value
+        if value is None or value == "" or is_nan:
+            levels.append(None)
+        else:
+            levels.append(str(value).lower() if isinstance(value, bool) else str(value))
+    return levels
 
 
 def crossed(outer: Labels, inner: Labels) -> Labels:
-    """Returns the levels `first/second`; None for a row that has no level in one of the two."""
-    pairs = zip(outer, inner, strict=True)
-    return [None if a is None or b is None else f"{a}/{b}" for a, b in pairs]
+    """Returns the levels of two break-downs together; None for a row without one of the two.
+
+    >>> crossed(["simp", None], ["affirmative", "negative"])
+    ['simp/affirmative', None]
+    """
+    levels: list[str | None] = []
+    for outer_level, inner_level in zip(outer, inner, strict=True):
+        is_missing = outer_level is None or inner_level is None
+        levels.append(None if is_missing else f"{outer_level}/{inner_level}")
+    return levels

@@ -21,26 +21,41 @@ from lmdiag.diagnostics.base import (
 
 
 def random_order(n: int, item: str, shuffle: int, seed: int) -> list[int]:
-    """Returns a random order of n words that depends on the seed, the item and the shuffle alone.
+    """Returns the numbers 0 to n - 1 in a random order, for n words.
 
-    The places are sorted by the SHA-256 of each place with the three: every order is equally
-    likely, and nothing depends on other items, on processes or on the generator of a library.
+    It depends on the seed, the item and the number of the shuffle alone. The numbers are sorted by
+    the SHA-256 of each number with the three: every order is equally likely, and nothing depends on
+    other items, on processes or on the generator of a library.
     """
     digests = [hashlib.sha256(f"{seed}/{item}/{shuffle}/{i}".encode()).digest() for i in range(n)]
-    return sorted(range(n), key=digests.__getitem__)
+    return sorted(range(n), key=lambda i: digests[i])
 
 
-def _changed(
+def _perturbed_context(
     row: Stimulus, shuffle: int, seed: int, *, shuffles: bool = False, truncates: bool = False
 ) -> str:
-    """Shuffles the words of sentence 1, without periods; keeps two words of sentence 2."""
-    context = row["sentence_1"]
+    """Returns the context of a row with other words or another order of words.
+
+    Args:
+        row: with `sentence_1`, and `sentence_2` without its last word.
+        shuffle, seed: see `random_order`.
+        shuffles: shuffle the words of sentence 1, without its periods.
+        truncates: keep the last two words of sentence 2 alone.
+    """
+    first_sentence = row["sentence_1"]
+    second_sentence = row["sentence_2"]
     if shuffles:
-        words = context.replace(".", "").split()
+        words = first_sentence.replace(".", "").split()
         order = random_order(len(words), row["item"], shuffle, seed)
-        context = " ".join(words[i] for i in order) + "."
-    kept = " ".join(row["sentence_2"].split()[-2:]) if truncates else row["sentence_2"]
-    return f"{context} {kept}"
+        first_sentence = " ".join(words[i] for i in order) + "."
+    if truncates:
+        second_sentence = " ".join(second_sentence.split()[-2:])
+    return f"{first_sentence} {second_sentence}"
+
+
+_shuf = partial(_perturbed_context, shuffles=True)
+_trunc = partial(_perturbed_context, truncates=True)
+_shuf_trunc = partial(_perturbed_context, shuffles=True, truncates=True)
 
 
 _SENTENCES = ("sentence_1", "sentence_2")
@@ -64,12 +79,12 @@ CPRAG102 = Diagnostic(
     ),
     breakdowns=("constraint",),
     perturbations=(
-        Perturbation("shuf", "Shuf", partial(_changed, shuffles=True), _SENTENCES, shuffled=True),
-        Perturbation("trunc", "Trunc", partial(_changed, truncates=True), _SENTENCES),
+        Perturbation("shuf", "Shuf", _shuf, _SENTENCES, shuffled=True),
+        Perturbation("trunc", "Trunc", _trunc, _SENTENCES),
         Perturbation(
             "shuf_trunc",
             "Shuf + Trunc",
-            partial(_changed, shuffles=True, truncates=True),
+            _shuf_trunc,
             _SENTENCES,
             shuffled=True,
             unshuffled="trunc",

@@ -33,14 +33,17 @@ if TYPE_CHECKING:
 
 
 def _levels(rows: Columns) -> dict[str, Labels]:
-    """Subset and naturalness, each alone and crossed with polarity."""
-    names = {"true": "natural", "false": "less_natural"}
+    """Returns break-downs by subset and naturalness, each alone and crossed with polarity."""
+    level_of_boolean = {"true": "natural", "false": "less_natural", None: None}
+    subset = levels_of(rows["subset"])
+    natural = [level_of_boolean.get(level, level) for level in levels_of(rows["natural"])]
     polarity = levels_of(rows["polarity"])
-    levels = {
-        "subset": levels_of(rows["subset"]),
-        "natural": [names.get(level or "", level) for level in levels_of(rows["natural"])],
+    return {
+        "subset": subset,
+        "natural": natural,
+        "subset/polarity": crossed(subset, polarity),
+        "natural/polarity": crossed(natural, polarity),
     }
-    return levels | {f"{by}/polarity": crossed(levels[by], polarity) for by in levels}
 
 
 _AT_K = ("accuracy@*",)
@@ -60,11 +63,14 @@ _OF_SIMPLE = "Sensitivity, simple sentences (SIMP)"
 _OF_NAT = "Sensitivity, natural and less natural sentences (NAT)"
 
 
-def _sensitivity(start: str) -> tuple[FigureSelection, ...]:
-    """The figures of SIMP, each polarity with a heading that begins so."""
+def _sensitivity_of_simp(start: str) -> tuple[FigureSelection, ...]:
+    """Returns the figures of SIMP, one for each polarity.
+
+    `start` is the beginning of their headings, as in "sensitivity, affirmative".
+    """
     return tuple(
-        FigureSelection(("sensitivity",), "subset/polarity", (level,), start + name)
-        for name, level in _SIMP.items()
+        FigureSelection(("sensitivity",), "subset/polarity", (level,), start + polarity)
+        for polarity, level in _SIMP.items()
     )
 
 
@@ -78,14 +84,28 @@ _SENSITIVITY_OF_NAT = tuple(
 def _levels_side_by_side(
     title: str, part: str, measures: tuple[str, ...], by: str, **options: Any
 ) -> TableShape:
-    """A table of the paper with a row per measure."""
+    """Returns a table of Ettinger (2020) with a row per measure and a column per level.
+
+    Args:
+        title: of the table.
+        part: of the paper, e.g. "table 11".
+        measures: its rows.
+        by: the break-down whose levels are its columns.
+        options: further fields of `TableShape`.
+    """
     return TableShape(
-        title, f"Ettinger 2020, {part}", measures, ("measure",), "level", (by,), **options
+        title,
+        f"Ettinger 2020, {part}",
+        measures,
+        rows=("measure",),
+        columns="level",
+        by=(by,),
+        **options,
     )
 
 
 _ACCURACY = FigureSelection(("accuracy@*",), "subset", ("simp",))
-_OF_SETS = (_ACCURACY, *_sensitivity("sensitivity, "))
+_OF_SETS = (_ACCURACY, *_sensitivity_of_simp("sensitivity, "))
 
 NEG136 = Diagnostic(
     name="neg136",
@@ -131,7 +151,7 @@ NEG136 = Diagnostic(
     ),
     headlines=(
         _ACCURACY,
-        *_sensitivity("sensitivity, simple "),
+        *_sensitivity_of_simp("sensitivity, simple "),
         *_SENSITIVITY_OF_NAT,
     ),
     finding=Finding(
@@ -153,7 +173,7 @@ NEG136 = Diagnostic(
         FigureSelection(("accuracy@5",), "subset", ("simp",), is_overview=True),
         *(
             replace(selection, is_overview=True)
-            for selection in _sensitivity("sensitivity, simple ")
+            for selection in _sensitivity_of_simp("sensitivity, simple ")
         ),
         *_SENSITIVITY_OF_NAT,
     ),

@@ -35,18 +35,27 @@ _PHRASES = {"object": ("which {} the", "which one the"), "subject": ("the {} had
 """Column -> the phrase with its noun in a context, and what replaces the last such phrase."""
 
 
-def _without(row: Stimulus, shuffle: int, seed: int, *, nouns: tuple[str, ...]) -> str:
+def _without_nouns(row: Stimulus, shuffle: int, seed: int, *, columns: tuple[str, ...]) -> str:
+    """Returns the context of a row with phrases that name no noun, as "the other had".
+
+    Args:
+        row: with a column for each noun.
+        shuffle, seed: as of every perturbation; nothing here is random.
+        columns: whose nouns are replaced, "object" and "subject".
+    """
     context: str = row["context"]
-    for noun in nouns:
-        phrase = _PHRASES[noun][0].format(row[noun])
+    for column in columns:
+        pattern, replacement = _PHRASES[column]
+        phrase = pattern.format(row[column])
         before, match, after = f" {context} ".rpartition(f" {phrase} ")
         if not match:
             raise BadInput(f"{row['id']}: the context has no {phrase!r} to replace: {context!r}")
-        context = f"{before} {_PHRASES[noun][1]} {after}".strip()
+        context = f"{before} {replacement} {after}".strip()
     return context
 
 
 def _quartiles(rows: Columns) -> dict[str, Labels]:
+    """Returns a break-down: the quartile of the cloze probability of each row's expected word."""
     from lmdiag.measures import quartiles
 
     return {"cloze_quartile": quartiles(rows["expected_cloze"])}
@@ -78,9 +87,9 @@ ROLE88 = Diagnostic(
     ),
     accuracy_levels=_quartiles,
     perturbations=(
-        Perturbation("obj", "-Obj", partial(_without, nouns=_NOUNS[:1]), _NOUNS),
-        Perturbation("sub", "-Sub", partial(_without, nouns=_NOUNS[1:]), _NOUNS),
-        Perturbation("both", "-Both", partial(_without, nouns=_NOUNS), _NOUNS),
+        Perturbation("obj", "-Obj", partial(_without_nouns, columns=("object",)), _NOUNS),
+        Perturbation("sub", "-Sub", partial(_without_nouns, columns=("subject",)), _NOUNS),
+        Perturbation("both", "-Both", partial(_without_nouns, columns=_NOUNS), _NOUNS),
     ),
     tables=(
         TableShape(
