@@ -13,8 +13,8 @@ try:  # `evaluate` would otherwise advise to install the package `lmdiag`, anoth
     from lmdiag.asking.protocol import Protocol, checked_ranks, checked_threshold
     from lmdiag.measures import folds_for
     from lmdiag.results.evaluation import evaluate as figures
-    from lmdiag.results.evaluation import too_short_lists
-    from lmdiag.results.predictions import normalised, of_records
+    from lmdiag.results.evaluation import short_list_lines
+    from lmdiag.results.predictions import normalise, predictions_of_records
     from lmdiag.stimuli import Stimuli
     from lmdiag.stimuli.reading.conversion import converted
     from lmdiag.tables.table_files import Problems, Table, row_index
@@ -130,8 +130,10 @@ class ClozeDiagnostics(evaluate.Metric):
         rows = _objects(references, "reference")
         columns = _columns(rows, self.config_name)
         given = _objects(predictions, "prediction")
-        run, notes = normalised(of_records(_records(given, columns["id"])), "predictions")
-        notes += [f"not computed: {line}" for line in too_short_lists(columns, run, protocol.k)]
+        run, notes = normalise(
+            predictions_of_records(_records(given, columns["id"])), "predictions"
+        )
+        notes += [f"not computed: {line}" for line in short_list_lines(columns, run, protocol.k)]
         for line in notes:
             warnings.warn(line, stacklevel=2)
         is_own = diagnostics.get(self.config_name).missing_columns(columns)

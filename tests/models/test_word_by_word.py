@@ -17,7 +17,7 @@ from lmdiag.analysis.fit import fit_surprisals
 from lmdiag.analysis.human import HumanTable
 from lmdiag.analysis.procedures import Procedure, procedure_for
 from lmdiag.models import LoadOptions, load
-from lmdiag.runs.surprisals import ask_about_words, shared_warning, word_surprisals
+from lmdiag.runs.surprisals import ask_about_words, shared_tokens_warning, word_surprisals
 from lmdiag.types import Sentence, WordSpan
 from models.toys import alone, ask, asked, bert, gpt2
 
@@ -131,8 +131,8 @@ def test_a_token_of_two_words(text, n_tokens):
     table = word_surprisals(model, [text])
     assert table["shares_token"].tolist() == ["", "next", "previous", ""]
     assert table["surprisal"].isna().tolist() == [False, False, True, False]
-    assert "(is a" in shared_warning(table)
-    assert shared_warning(word_surprisals(model, ["it is it"])) is None
+    assert "(is a" in shared_tokens_warning(table)
+    assert shared_tokens_warning(word_surprisals(model, ["it is it"])) is None
 
 
 def test_a_fit_marks_words_that_share_a_token():

@@ -79,7 +79,7 @@ def test_figures_shuffles_and_levels(runs):
 def test_cutoffs_and_published_figures(runs, monkeypatch):
     results, key = runs["all"].results, FigureKey("cprag102", "none", "accuracy@5")
     published = {key: PublishedFigure("paper", "4", "org/all", key, 23.5, None, 34)}
-    monkeypatch.setattr("lmdiag.results.figures.published_beside", lambda run: published)
+    monkeypatch.setattr("lmdiag.results.figures.published_figures_of", lambda run: published)
     plots = plots_of(runs["all"])
     (row,) = (row for row in rows(plots, "cprag102-measures") if "published" in row)
     assert (row["label"], row["published"]) == ("accuracy@5", pytest.approx(0.235))

@@ -13,8 +13,8 @@ from lmdiag.results import Figure, FigureKey, SettingResults, read_results
 from lmdiag.results.published_figures import (
     document,
     human_facts,
-    published_beside,
     published_figures,
+    published_figures_of,
 )
 from lmdiag.types import DIAGNOSTICS
 
@@ -82,13 +82,13 @@ def test_both_names_of_a_model_are_known_and_no_other(results):
         ("bert-base-cased", False), ("me/bert-base-uncased", False),
     ):  # fmt: skip
         of_model = replace(results, model=replace(results.model, id=name))
-        found = {figure.model for figure in published_beside(of_model).values()}
+        found = {figure.model for figure in published_figures_of(of_model).values()}
         assert found == ({name.rpartition("/")[2]} if is_known else set())
 
 
 def test_figures_beside_a_run(results):
     """Every unperturbed one, with the same n. Those of the extended sets: test_extended_sets.py."""
-    beside = published_beside(results)
+    beside = published_figures_of(results)
     for task in DIAGNOSTICS:
         for published in pick(setting="none", task=task):
             figure = results.figure(published.key)
@@ -101,17 +101,17 @@ def test_figures_beside_a_run(results):
         figure = results.figure(key)
         assert numbers.published(beside[key], figure) == text
     undefined = SettingResults({"sensitivity": Figure(None, 0)})
-    assert published_beside(replace(results, tasks={"neg136": {"none": undefined}})) == {}
+    assert published_figures_of(replace(results, tasks={"neg136": {"none": undefined}})) == {}
 
 
 def test_a_second_source_that_differs_is_named(results):
     """Accuracy@5 of RoBERTa large on NEG-136 SIMP is 17 of 18 and 18 of 18 in two sources."""
     of_model = replace(results, model=replace(results.model, id="FacebookAI/roberta-large"))
     key = FigureKey("neg136", "none", "accuracy@5", "subset", "simp")
-    published = published_beside(of_model)[key]
+    published = published_figures_of(of_model)[key]
     text = "94.4 (+5.6); 100.0 Çelik, files"
     assert numbers.published(published, of_model.figure(key)) == text
-    assert not any(figure.others for figure in published_beside(results).values())
+    assert not any(figure.others for figure in published_figures_of(results).values())
 
 
 def test_rounding_does_not_put_a_figure_outside():

@@ -23,10 +23,10 @@ from lmdiag.results import (
     Results,
     RunDirectory,
     SettingResults,
-    combine,
+    combined_fingerprint,
     model_slug,
-    of_setting,
     protocol_slug,
+    results_of_setting,
     signature,
 )
 from lmdiag.results.results import read_record
@@ -68,7 +68,7 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables(dem
     assert [figure["versus_chance"] for figure in figures] == words
     p = [2 * 9 / 2**8, 2 / 2**8, 2 / 2**8]
     assert [figure["p_chance"] for figure in figures] == pytest.approx(p)
-    results = of_setting(stimuli.load(str(demo_dir), "role88"), "none", content)
+    results = results_of_setting(stimuli.load(str(demo_dir), "role88"), "none", content)
     markdown = sections_as("markdown", sections(ReportFigures.of([results])))
     for shown in ("87.5≈ [", "100.0↑ [", "0.0↓ [", "- ↑ above chance", "sensitivity p = .070"):
         assert shown in markdown
@@ -90,7 +90,7 @@ def test_tied_contrasts_are_not_in_the_test_against_chance(demo_dir):
     document = content.to_json()["measures"]["sensitivity"]
     assert document["n_tied"] == 16
     assert not {"versus_chance", "p_chance"} & document.keys()
-    results = of_setting(stimuli.load(str(demo_dir), "role88"), "none", content)
+    results = results_of_setting(stimuli.load(str(demo_dir), "role88"), "none", content)
     markdown = sections_as("markdown", sections(ReportFigures.of([results])))
     assert "16 of 16 tied" in markdown
     assert "- tied: two rows share the highest probability" in markdown
@@ -175,9 +175,13 @@ def test_names_stay_readable_and_differ(tmp_path, monkeypatch):
     for path, name in (("step1000", "step1000"), (".", "a"), ("../b/step1000", "b--step1000")):
         assert model_slug(path, None) == name
     assert protocol_slug(Protocol(perturb=("shuf", "obj"))) == "diagnostics-token-shuf+obj"
-    assert combine({"neg136": "aaaaaaaa"}) == "aaaaaaaa"
+    assert combined_fingerprint({"neg136": "aaaaaaaa"}) == "aaaaaaaa"
     two = {"neg136": "aaaaaaaa", "role88": "bbbbbbbb"}
-    assert combine(two) == combine(dict(reversed(two.items()))) != combine({"neg136": "aaaaaaaa"})
+    assert (
+        combined_fingerprint(two)
+        == combined_fingerprint(dict(reversed(two.items())))
+        != combined_fingerprint({"neg136": "aaaaaaaa"})
+    )
 
 
 @pytest.mark.parametrize("finished", [True, False])

@@ -16,7 +16,7 @@ from lmdiag.hub.publish import plan_data
 from lmdiag.report import numbers
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import sections
-from lmdiag.results import FigureKey, combine, load_run
+from lmdiag.results import FigureKey, combined_fingerprint, load_run
 from lmdiag.results.run import joined_runs
 from lmdiag.types import DIAGNOSTICS, BadInput
 
@@ -149,7 +149,7 @@ def test_runs_of_one_model_are_joined_into_one_table_and_chart(demo_dir, tmp_pat
     assert [of_model.model.id for of_model in results] == ["a", "b"]
     assert list(results[0].tasks) == ["role88", "neg136", *EXTENDED]
     facts = {task: data.fingerprint for task, data in results[0].data.tasks.items()}
-    assert results[0].data.fingerprint == combine(facts)
+    assert results[0].data.fingerprint == combined_fingerprint(facts)
     assert results[0].signature == results[1].signature
     assert list(joined[1].predictions) == list(joined[1].stimuli) == list(results[1].tasks)
     of_large = large.results

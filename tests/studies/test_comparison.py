@@ -70,11 +70,11 @@ def run_of(rows, *predictions, kind="masked", **changes):
     """A finished run, as far as it is compared: of one task, with k = 1, 2."""
     protocol = Protocol(**{"k": (1, 2)} | changes)
     model = model_info(kind=kind, cased=True)
-    of_setting = results.of_setting(rows, "none", results.SettingResults({}), model)
+    facts_of_setting = results.results_of_setting(rows, "none", results.SettingResults({}), model)
     settings = dict.fromkeys(part.perturbation for part in predictions)
     signature = results.signature(protocol, rows.fingerprint)
     facts = {"signature": signature, "protocol": protocol, "tasks": {rows.task: settings}}
-    return OneTask(replace(of_setting, **facts), rows, predictions)
+    return OneTask(replace(facts_of_setting, **facts), rows, predictions)
 
 
 def by_measure(comparisons):

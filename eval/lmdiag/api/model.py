@@ -42,7 +42,7 @@ from lmdiag.results.item_rows import TaskPredictions
 from lmdiag.results.measured import Measures
 from lmdiag.runs.asking import control_warning, predict, predict_layers, row_texts, start_warning
 from lmdiag.runs.journal import kept_answers
-from lmdiag.runs.surprisals import layer_surprisals, shared_warning, word_surprisals
+from lmdiag.runs.surprisals import layer_surprisals, shared_tokens_warning, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs, perturbations
 from lmdiag.text import first_few
 from lmdiag.types import BadInput, as_parameters
@@ -292,7 +292,7 @@ class LanguageModel:
             "sentence",
             control_warning(self.model, text_of_name),
             _unscored_warning(table, text_of_name),
-            shared_warning(table),
+            shared_tokens_warning(table),
         )
         words = table["word"]
         for name in columns:

@@ -123,7 +123,7 @@ def run_command(
         with processes.shared_errors():
             requested = models.requested(running.output, data)
             inputs = rows.load(data, query_of_texts, scoring, DesignOptions(**design.stored()))
-            if processes.first:
+            if processes.is_first:
                 _print_designs(inputs, quiet=running.quiet)
                 if query_of_texts.unit == "token" and not (query.layers or serving.server):
                     _warn_of_tokens(inputs)
@@ -148,9 +148,9 @@ def run_command(
                     raise
                 failures.append(f"{model} at {revision}" if revision else model)
                 problem = str(error)  # to keep the error would keep the model in memory
-                if processes.first:
+                if processes.is_first:
                     say(f"lmdiag: {failures[-1]} failed: {problem}")
-            if processes.first:
+            if processes.is_first:
                 folder = running.output / model_slug(model, revision, name)
                 record_failure(folder, problem and f"{failures[-1]}: {problem}")
     if runs and as_json:
@@ -164,7 +164,7 @@ def run_command(
         from lmdiag.report.run_report import Report, brief_output
 
         print_output(brief_output(Report(runs[0])))
-    if not failures or not processes.first:
+    if not failures or not processes.is_first:
         return 0
     sys.stdout.flush()  # so that the tables stand before the next line
     say(f"lmdiag: {len(failures)} of {len(requested)} runs failed: {', '.join(failures)}")
@@ -431,7 +431,7 @@ def multiverse_command(
                     model, model_options, inputs, values, running.for_model(name), processes
                 )
             )
-        if processes.first:
+        if processes.is_first:
             _finish_multiverse(members, running, showing)
 
 

@@ -85,7 +85,7 @@ def score_command(
             say(f"lmdiag: not computed: {line}")
     from lmdiag.report.run_report import measures_output
 
-    setting_results = results.of_setting(rows, setting, measured)
+    setting_results = results.results_of_setting(rows, setting, measured)
     showing.show(measures_output(setting_results, rule=rule))
 
 

@@ -80,7 +80,7 @@ class Board:
     def signature(self) -> str:
         """The signature of every run."""
         fingerprints = {task: rows.fingerprint for task, rows in self.stimuli.items()}
-        return results.signature(self.protocol, results.combine(fingerprints))
+        return results.signature(self.protocol, results.combined_fingerprint(fingerprints))
 
     def folder(self, request: RunRequest) -> Path:
         """Returns the run directory of a request; another signature is another directory."""
@@ -95,7 +95,7 @@ class Board:
         """
         path = self.folder(request)
         try:
-            run = results.opened_run(path, results.read_results(path), self.stimuli)
+            run = results.open_run(path, results.read_results(path), self.stimuli)
         except BadInput:
             return None
         model = run.results.model

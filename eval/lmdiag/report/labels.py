@@ -14,10 +14,10 @@ from lmdiag.report.output import Fact
 from lmdiag.results import Results
 from lmdiag.results.model_labels import (
     distinct_names,
+    id_if_not_name,
     model_label,
     model_labels,
     needs_no_context,
-    own_id,
     short_commit,
 )
 from lmdiag.studies.comparison import differing_knobs
@@ -30,14 +30,26 @@ from lmdiag.types import ModelInfo
 def model_facts(model: ModelInfo) -> list[str]:
     """Returns what a model is, in a few words each; of a server's model, what is known."""
     if model.server is not None:
-        identity = own_id(model), model.kind, f"asked through {model.server}"
+        identity = id_if_not_name(model), model.kind, f"asked through {model.server}"
         return [*filter(None, identity), "commit and precision not known"]
     if model.counts_words:
         words = f"{numbers.count(model.vocab_size)} words"
-        return [own_id(model), model.architecture, words, f"commit {short_commit(model.commit)}"]
+        return [
+            id_if_not_name(model),
+            model.architecture,
+            words,
+            f"commit {short_commit(model.commit)}",
+        ]
     size = f"{numbers.count(model.n_parameters)} parameters"
     commit = short_commit(model.commit)
-    facts = (own_id(model), model.kind, size, model.dtype, model.quantization, f"commit {commit}")
+    facts = (
+        id_if_not_name(model),
+        model.kind,
+        size,
+        model.dtype,
+        model.quantization,
+        f"commit {commit}",
+    )
     return [fact for fact in facts if fact]
 
 

@@ -15,8 +15,8 @@ from lmdiag.diagnostics import CHOICE_HEADLINES, Diagnostic, FigureSelection, Ta
 from lmdiag.measures import MeasureName
 from lmdiag.report.labels import run_labels
 from lmdiag.results import Results, Run
-from lmdiag.results.evaluation import chosen_measures
-from lmdiag.results.figures import figure_records, in_patterns
+from lmdiag.results.evaluation import select_measures
+from lmdiag.results.figures import figure_records, matching_names
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
@@ -155,7 +155,7 @@ class ReportFigures:
         compared = self._compared.get(task, [])
         by_ranks = _ranks(by)
         level_ranks = _ranks(selection.levels)
-        measures = in_patterns(dict.fromkeys(row[0] for row in compared), selection.measures)
+        measures = matching_names(dict.fromkeys(row[0] for row in compared), selection.measures)
         measure_ranks = _ranks(measures)
         shown = None if has_settings else settings or ("none",)
         rows = []
@@ -260,7 +260,7 @@ def chosen_run(run: Run, tasks: Sequence[str], measures: Sequence[str]) -> Run:
             content for settings in settings_of_task.values() for content in settings.values()
         ]
         names = dict.fromkeys(name for content in contents for name in content.measures)
-        chosen = chosen_measures(measures, names)
+        chosen = select_measures(measures, names)
         for settings in settings_of_task.values():
             for setting, content in settings.items():
                 figures = {x: figure for x, figure in content.measures.items() if x in chosen}

@@ -12,7 +12,7 @@ import numpy as np
 from lmdiag import measures
 from lmdiag.asking.protocol import Predictions, Protocol
 from lmdiag.results.item_scores import MeasureScores, estimate_of, item_scores
-from lmdiag.results.predictions import ids
+from lmdiag.results.predictions import ids_text
 from lmdiag.results.results import Figure, SettingResults, UnscoredWord
 from lmdiag.results.signatures import signature
 from lmdiag.stimuli.perturbations import is_shuffled
@@ -140,13 +140,13 @@ def _mean_figure(shuffles: Sequence[Figure]) -> Figure:
     return replace(shuffles[0], **means, runs=len(shuffles), not_defined=None)
 
 
-def chosen_measures(asked: Sequence[str], available: Iterable[str]) -> list[str]:
+def select_measures(asked: Sequence[str], available: Iterable[str]) -> list[str]:
     """Returns the available measures that the names `asked` stand for, in the order of `available`.
 
     `accuracy` stands for every `accuracy@k`, and `sensitivity`, which is a measure itself, for this
     one alone. `BadInput` if a name stands for no measure.
 
-    >>> chosen_measures(["accuracy"], ["accuracy@1", "accuracy@5", "sensitivity"])
+    >>> select_measures(["accuracy"], ["accuracy@1", "accuracy@5", "sensitivity"])
     ['accuracy@1', 'accuracy@5']
     """
     choices = list(available)
@@ -179,7 +179,7 @@ def evaluate_complete(
         stimuli, protocol, folds, kind: see `evaluate`.
         runs: the predictions, with None for the rows that have none.
         missing: ids of the rows that have no prediction.
-        asked: see `chosen_measures`; all if empty. `BadInput` if one cannot be computed, or none.
+        asked: see `select_measures`; all if empty. `BadInput` if one cannot be computed, or none.
         where: names the predictions in messages.
     """
     evaluated = evaluate(stimuli, runs, protocol, folds, kind)
@@ -193,8 +193,8 @@ def evaluate_complete(
         names = list(dict.fromkeys([*n_all, *names]))
     if incomplete:
         names_text = ", ".join(name for name in names if name in incomplete)
-        reasons.insert(0, f"{names_text}: {ids(missing)} missing, and they need these rows")
-    chosen = chosen_measures(asked, names) if asked else names
+        reasons.insert(0, f"{names_text}: {ids_text(missing)} missing, and they need these rows")
+    chosen = select_measures(asked, names) if asked else names
     complete = {
         name: figure
         for name, figure in evaluated.measures.items()
@@ -346,7 +346,7 @@ def _not_computed(
     if has_words and not has_values(predictions.top_words):
         lines.append("all measures of the top words: the predictions have no top_words")
     if has_words:
-        lines += too_short_lists(stimuli.columns(), predictions, protocol.k)
+        lines += short_list_lines(stimuli.columns(), predictions, protocol.k)
     if stimuli.diagnostic.has_verbs:
         if not has_n_tokens:
             lines.append("tse: the predictions have no n_tokens")
@@ -355,7 +355,7 @@ def _not_computed(
     return lines
 
 
-def too_short_lists(rows: Columns, predictions: Predictions, k: Sequence[int]) -> list[str]:
+def short_list_lines(rows: Columns, predictions: Predictions, k: Sequence[int]) -> list[str]:
     """Returns one line on the accuracy@k that a list of top words is too short for; [] without any.
 
     Args:

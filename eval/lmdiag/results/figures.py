@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from lmdiag.results.model_labels import model_labels
-from lmdiag.results.published_figures import published_beside
+from lmdiag.results.published_figures import published_figures_of
 from lmdiag.results.results import FigureKey, Results
 from lmdiag.types import ModelInfo
 
@@ -51,7 +51,7 @@ def figure_records(runs: Iterable[Results]) -> DataFrame:
     has_layers = any(run.protocol.layer is not None for run in results)
     rows = []
     for number, (name, run) in enumerate(zip(names, results, strict=True)):
-        published_figures = published_beside(run)
+        published_figures = published_figures_of(run)
         for key, figure in run.figures():
             published = published_figures.get(key)
             rows.append({
@@ -94,10 +94,10 @@ def _names(models: Sequence[ModelInfo]) -> list[str]:
     ]
 
 
-def in_patterns(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
+def matching_names(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
     """Returns the names that match a pattern, in the order of the patterns, each once.
 
-    >>> in_patterns(["ew", "accuracy@1", "accuracy@5"], ["accuracy@*", "ew"])
+    >>> matching_names(["ew", "accuracy@1", "accuracy@5"], ["accuracy@*", "ew"])
     ['accuracy@1', 'accuracy@5', 'ew']
     """
     all_names = list(names)

@@ -12,7 +12,7 @@ from lmdiag.results.evaluation import evaluate
 from lmdiag.results.figures import figures
 from lmdiag.results.item_scores import item_scores
 from lmdiag.results.model_labels import model_label
-from lmdiag.results.results import Figure, of_setting
+from lmdiag.results.results import Figure, results_of_setting
 from lmdiag.results.run import Run
 from lmdiag.text import suggest
 from lmdiag.types import Fold
@@ -57,7 +57,7 @@ class Measures(Presentable, dict[str, Figure]):
         self.scores = item_scores(stimuli, predictions, protocol, folds, kind)
         evaluated = evaluate(stimuli, [predictions], protocol, folds, kind, [self.scores], model)
         super().__init__(evaluated.measures)
-        self.results = of_setting(stimuli, predictions.perturbation, evaluated, model)
+        self.results = results_of_setting(stimuli, predictions.perturbation, evaluated, model)
         predictions_of_task = {task: {setting: predictions}}
         self.run = Run(Path(), self.results, {task: stimuli}, predictions_of_task)
         self.run.scores[task, *setting] = self.scores  # of these folds, not of the model's

@@ -24,7 +24,7 @@ def short_commit(commit: str) -> str:
 
 def weights_text(model: ModelInfo) -> str:
     """Returns what identifies the weights: id (where it is not the name), precision and commit."""
-    facts = [own_id(model), model.dtype, model.quantization]
+    facts = [id_if_not_name(model), model.dtype, model.quantization]
     if model.server is not None:
         facts += [f"asked through {model.server}", "commit and precision not known"]
     elif model.commit:
@@ -42,7 +42,7 @@ def needs_no_context(model: ModelInfo) -> bool:
     return model.id.startswith("frequency:")
 
 
-def own_id(model: ModelInfo) -> str:
+def id_if_not_name(model: ModelInfo) -> str:
     """Returns the id of a model; "" where this is its name."""
     return model.id if model_name(model) != model.id else ""
 

@@ -142,7 +142,7 @@ def read(path: Path) -> dict[SettingKey, Predictions]:
     with opened(path) as file:
         is_parquet = file.read(4) == b"PAR1"
     if not is_parquet:
-        return {UNNAMED: of_records(read_json_lines(path))}
+        return {UNNAMED: predictions_of_records(read_json_lines(path))}
     columns = _parquet_columns(path)
     agreement = columns.pop("agreement", None)  # `_parquet_columns` has checked it
     columns = _checked_columns(columns, lambda row: f"{path}, row {row + 1}")
@@ -225,7 +225,7 @@ def _tuples_of_rows(column: pa.ListArray) -> list[tuple[Any, ...] | None]:
     return tuples
 
 
-def of_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Predictions:
+def predictions_of_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Predictions:
     """Returns checked predictions of records, one per row.
 
     Args:
@@ -351,17 +351,18 @@ def align(
     row_ids = set(rows)
     foreign_ids = [row_id for row_id in part.id if row_id not in row_ids]
     if foreign_ids and not foreign:
-        raise BadInput(
-            f"{where}: {ids(foreign_ids)} not among the rows: take them out, or name their --task"
-        )
+        remedy = "take them out, or name their --task"
+        raise BadInput(f"{where}: {ids_text(foreign_ids)} not among the rows: {remedy}")
     counts = Counter(part.id)
     doubled_ids = [row_id for row_id, n in counts.items() if n > 1 and row_id in row_ids]
     if doubled_ids:
-        raise BadInput(f"{where}: {ids(doubled_ids)} more than once: give each row one prediction")
+        raise BadInput(
+            f"{where}: {ids_text(doubled_ids)} more than once: give each row one prediction"
+        )
     position_of_id = {row_id: i for i, row_id in enumerate(part.id)}
     missing_ids = [row_id for row_id in rows if row_id not in position_of_id]
     if missing_ids and not partial:
-        raise BadInput(f"{where}: {ids(missing_ids)} missing: give every row a prediction")
+        raise BadInput(f"{where}: {ids_text(missing_ids)} missing: give every row a prediction")
     columns = _rows_of_columns(vars(part), [position_of_id.get(row_id) for row_id in rows])
     columns["id"] = list(rows)  # also of rows without a prediction
     return replace(part, **columns)
@@ -416,10 +417,10 @@ def check_possible(part: Predictions, stimuli: Stimuli, where: str) -> None:
             )
 
 
-def ids(names: Sequence[str]) -> str:
+def ids_text(names: Sequence[str]) -> str:
     """Returns how many ids there are and the first few.
 
-    >>> ids(["a"]), ids(["a", "b", "c", "d"])
+    >>> ids_text(["a"]), ids_text(["a", "b", "c", "d"])
     ('id a', '4 ids (a, b, c, …)')
     """
     if len(names) == 1:
@@ -446,7 +447,7 @@ def read_run(
             foreign_ids = [row_id for row_id in predictions.id if row_id not in task_of_id]
             if foreign_ids:
                 tasks = ", ".join(stimuli)
-                raise BadInput(f"{file}: {ids(foreign_ids)} in none of the tasks {tasks}")
+                raise BadInput(f"{file}: {ids_text(foreign_ids)} in none of the tasks {tasks}")
             tasks_of_setting = dict.fromkeys(task_of_id[row_id] for row_id in predictions.id)
             for task in tasks_of_setting:
                 aligned = align(predictions, ids_of_task[task], str(file), foreign=True)
@@ -482,14 +483,14 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
         setting: perturbation to take from a run's file.
 
     Raises:
-        BadInput: the file cannot be read (file and line are named); see `read`, `normalised` and
+        BadInput: the file cannot be read (file and line are named); see `read`, `normalise` and
             `align`.
     """
     row_ids = stimuli.columns()["id"]
     notes: list[str] = []
     if is_original_output(path):
         records, notes = original_records(path, stimuli.task, stimuli.columns())
-        predictions_of = {UNNAMED: of_records(records)}
+        predictions_of = {UNNAMED: predictions_of_records(records)}
     else:
         predictions_of = read(path)
     if UNNAMED not in predictions_of:  # the file of a run
@@ -500,7 +501,7 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
         return ExternalPredictions(aligned_shuffles, [], [])
     if setting != "none":
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
-    predictions, changes = normalised(predictions_of[UNNAMED], str(path))
+    predictions, changes = normalise(predictions_of[UNNAMED], str(path))
     aligned = align(predictions, row_ids, str(path), partial=True)
     check_possible(aligned, stimuli, str(path))
     sentences = stimuli.columns().get("sentence", ())  # rows with blanks have none
@@ -515,7 +516,7 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
     return ExternalPredictions([aligned], missing, notes + changes)
 
 
-def normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
+def normalise(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
     """Returns predictions of another program with the values that a run records, and notes.
 
     Sums over sentences follow from their words, rounding above 0 is cut, and the mark of a word's

@@ -76,7 +76,7 @@ def published_figures() -> tuple[PublishedFigure, ...]:
     return tuple(figures)
 
 
-def published_beside(results: Results) -> dict[FigureKey, PublishedFigure]:
+def published_figures_of(results: Results) -> dict[FigureKey, PublishedFigure]:
     """Returns the published figures that a run can be compared with, by their addresses.
 
     These are figures of the same model on the rows that the source reports on. The id of the model

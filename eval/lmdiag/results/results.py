@@ -424,7 +424,7 @@ def advice_to_overwrite() -> Iterator[None]:
         raise BadInput(f"{error}: run again with --overwrite") from None
 
 
-def of_setting(
+def results_of_setting(
     stimuli: Stimuli, setting: str, content: SettingResults, model: ModelInfo | None = None
 ) -> Results:
     """Returns results with the figures of one setting alone, and nothing else that a run records.

@@ -40,7 +40,7 @@ from lmdiag.results.results import (
     read_record,
     with_digest,
 )
-from lmdiag.results.signatures import combine, signature
+from lmdiag.results.signatures import combined_fingerprint, signature
 from lmdiag.stimuli.perturbations import NONE, is_shuffled, perturb
 from lmdiag.text import first_few
 from lmdiag.types import BadInput, Fold, Kind
@@ -152,7 +152,7 @@ class RunDirectory:
             old_without_data = re.sub(r"\|data:[^|]*", "", old)  # of signatures
             new_without_data = re.sub(r"\|data:[^|]*", "", new)
             if old_without_data == new_without_data:
-                raise BadInput(changed_data(self.path))
+                raise BadInput(changed_data_message(self.path))
             difference = f"without {key}"
             if key in owner:
                 difference = f"of another {key} ({old}, not {new})"
@@ -177,7 +177,7 @@ class RunDirectory:
 _ANEW = "add --overwrite to make it anew, or choose another --output or --name"
 
 
-def changed_data(path: Path) -> str:
+def changed_data_message(path: Path) -> str:
     """Returns the message for a run directory whose run asked other rows; `path` is its path."""
     return f"the data, or how they are read, changed since the run in {path}: {_ANEW}"
 
@@ -474,7 +474,7 @@ def load_runs(
             without_data(f"lmdiag: {folder}: {effect}: {error}")
             runs.append(Run(folder, results, {}))
         else:
-            runs.append(opened_run(folder, results, rows))
+            runs.append(open_run(folder, results, rows))
     return runs
 
 
@@ -542,7 +542,7 @@ def _source_of_run(path: Path, data: DataInfo) -> str:
     return data.source
 
 
-def opened_run(path: Path, results: Results, stimuli: Mapping[str, Stimuli]) -> Run:
+def open_run(path: Path, results: Results, stimuli: Mapping[str, Stimuli]) -> Run:
     """Returns a run with its predictions, from which its figures and counts must follow.
 
     `BadInput` if the predictions are damaged, or a figure does not follow (see `check_figures`).
@@ -627,7 +627,9 @@ def _join(runs: Sequence[Run]) -> Run:
     parts = [run.results for run in runs]
     base = parts[0]
     data_of_task = {task: data for part in parts for task, data in part.data.tasks.items()}
-    fingerprint = combine({task: data.fingerprint for task, data in data_of_task.items()})
+    fingerprint = combined_fingerprint(
+        {task: data.fingerprint for task, data in data_of_task.items()}
+    )
     sources = dict.fromkeys(part.data.source for part in parts)
     revision = base.data.revision if len(sources) == 1 else None
     protocol = _protocol_of_all([part.protocol for part in parts])

@@ -115,7 +115,7 @@ def cited_signature(text: str) -> str:
     return "|".join(parts)
 
 
-def combine(fingerprints: Mapping[str, str]) -> str:
+def combined_fingerprint(fingerprints: Mapping[str, str]) -> str:
     """Returns one fingerprint of the data of several tasks; of a single task, its own.
 
     `fingerprints` is task -> fingerprint of its data.

@@ -93,7 +93,7 @@ def _refuse_run_of_other_rows(path: Path, inputs: Inputs) -> None:
     identity = inputs.identity(earlier_results.model)
     has_other_data = _differs_in_data_alone(identity, earlier_results.identity)
     if has_other_data and answers_of_run(path, inputs) is None:
-        raise BadInput(results.changed_data(path))
+        raise BadInput(results.changed_data_message(path))
 
 
 def _differs_in_data_alone(identity: Mapping[str, Any], earlier: Mapping[str, Any]) -> bool:

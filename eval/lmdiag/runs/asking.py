@@ -161,7 +161,7 @@ def ask(
     if model.check_key:
         _refuse_other_model(model, answers, journal, processes)
     answered_keys = processes.share(set(answers) & set(keys))
-    plan = _batches(model, encoded, sizes, batch_size) if processes.first else []
+    plan = _batches(model, encoded, sizes, batch_size) if processes.is_first else []
     batches = _unanswered(processes.share(plan), keys, answered_keys)
     # process r of n asks the batches r, r + n, ...; those that share a model ask all of them
     rank, step = (0, 1) if processes.together else (processes.rank, processes.count)
@@ -188,7 +188,7 @@ def ask(
                 show(n_saved_before[n_finished])
         for answers_of_process in processes.gather(own_answers):
             answers |= answers_of_process
-    return [answers[key] for key in keys] if processes.first else []
+    return [answers[key] for key in keys] if processes.is_first else []
 
 
 def _batches(
@@ -228,7 +228,7 @@ def _refuse_other_model(
     log_probs = processes.share(log_probs)
     with processes.shared_errors():
         model.refuse_other_model(log_probs)
-    if journal and processes.first and model.check_key not in answers:
+    if journal and processes.is_first and model.check_key not in answers:
         journal.append({model.check_key: log_probs})
 
 

@@ -86,7 +86,7 @@ def run_members(
         if keys in keys_so_far:
             continue  # the combination asks the same as an earlier one
         keys_so_far.add(keys)
-        if processes.first and not run_options.quiet:
+        if processes.is_first and not run_options.quiet:
             print(f"lmdiag: {_choices_text(choices) or 'the one protocol'}", file=sys.stderr)
         owner = json.dumps([results.identity(variant.info, inputs.protocol, "")])
         journal = Journal(shared_folder, processes.rank, owner)
@@ -96,7 +96,7 @@ def run_members(
         )  # fmt: skip
         if run is not None:
             members.append((choices, run))
-    if processes.first:
+    if processes.is_first:
         shutil.rmtree(shared_folder, ignore_errors=True)
     return members
 
@@ -117,7 +117,7 @@ def _varied_knobs(
     """
     possible_knobs = applicable_knobs(asks, info.kind, counts_words=info.counts_words)
     knobs = [knob for knob in possible_knobs if knob in values]
-    for knob, choices in values.items() if processes.first else ():
+    for knob, choices in values.items() if processes.is_first else ():
         if knob not in knobs and KNOBS[knob].is_text and len(choices) > 1:
             print(f"lmdiag: {info.id} is not causal: it is asked without a {knob}", file=sys.stderr)
     precision = options.quantization or options.dtype

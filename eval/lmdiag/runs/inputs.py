@@ -43,7 +43,9 @@ class Inputs:
     @property
     def fingerprint(self) -> str:
         """The fingerprint of all tasks' data."""
-        return results.combine({task: rows.fingerprint for task, rows in self.stimuli.items()})
+        return results.combined_fingerprint(
+            {task: rows.fingerprint for task, rows in self.stimuli.items()}
+        )
 
     def identity(self, info: ModelInfo) -> dict[str, str | None]:
         """Returns what runs in one directory have in common, see `results.identity`."""
@@ -83,7 +85,7 @@ class Inputs:
         protocol = replace(self.protocol, **query_options(query))
         return replace(self, settings=settings, protocol=protocol)
 
-    def after(self, layer: int | None) -> Inputs:
+    def at_layer(self, layer: int | None) -> Inputs:
         """Returns the same rows, asked after a layer (from 0); None for the last one."""
         return replace(self, protocol=replace(self.protocol, layer=layer))
 

@@ -77,7 +77,7 @@ class Processes:
             )
 
     @property
-    def first(self) -> bool:
+    def is_first(self) -> bool:
         """Whether this process writes the results and shows the progress."""
         return self.rank == 0
 

@@ -88,14 +88,14 @@ def run_model(
     if loaded is None:  # what can be refused before the model is loaded
         with processes.shared_errors():
             _refuse_options_of_blanks(inputs)
-            if processes.first and not run_options.overwrite:
+            if processes.is_first and not run_options.overwrite:
                 slug = results.model_slug(model_id, options.revision, run_options.name)
                 refuse_other_rows(run_options.output / slug, inputs)
     started = time.monotonic()
     model = loaded or load_everywhere(model_id, options, processes)
     load_seconds = time.monotonic() - started
     model.info = replace(model.info, name=run_options.name)
-    inputs = _effective_inputs(inputs, model, warns=warns, prints=processes.first)
+    inputs = _effective_inputs(inputs, model, warns=warns, prints=processes.is_first)
 
     def ask(directory: results.RunDirectory) -> tuple[list[list[Predictions]], int]:
         """Returns the predictions of each setting, as those of one run; see `_make_runs`."""
@@ -151,12 +151,12 @@ def run_layers(
     info = model.info
     with processes.shared_errors():
         layers_model = model.at_layers(layers)
-    inputs = _effective_inputs(inputs, layers_model, warns=True, prints=processes.first)
-    inputs_of_layers = [inputs.after(layer) for layer in layers_model.layers]
+    inputs = _effective_inputs(inputs, layers_model, warns=True, prints=processes.is_first)
+    inputs_of_layers = [inputs.at_layer(layer) for layer in layers_model.layers]
     owner = json.dumps([inputs.identity(info), layers_model.layer_numbers])
     folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
     shared_journal = Journal(folder / f"layers-{text_digest(owner)}", processes.rank, owner)
-    if run_options.overwrite and processes.first:
+    if run_options.overwrite and processes.is_first:
         shutil.rmtree(shared_journal.folder, ignore_errors=True)
 
     def ask(_: results.RunDirectory) -> tuple[list[list[Predictions]], int]:
@@ -166,7 +166,7 @@ def run_layers(
         )
 
     runs = _make_runs(layers_model, inputs_of_layers, run_options, processes, ask, load_seconds)
-    if processes.first:
+    if processes.is_first:
         shutil.rmtree(shared_journal.folder, ignore_errors=True)
     return runs
 
@@ -201,7 +201,7 @@ def _make_runs(
         for directory, inputs in zip(directories, inputs_of_runs, strict=True):
             opened.callback(directory.close)
             with processes.shared_errors():
-                is_finished = processes.first and _open_directory(
+                is_finished = processes.is_first and _open_directory(
                     directory, model, inputs, overwrite=run_options.overwrite
                 )
             finished.append(is_finished)
@@ -211,7 +211,7 @@ def _make_runs(
             verbs = inputs_of_runs[0].verbs
             n_verbs = model.set_verbs(verbs) if verbs else None
             predictions, n_contexts = ask(directories[0])
-            if not processes.first:  # only the first one has predictions
+            if not processes.is_first:  # only the first one has predictions
                 return []
             seconds = {"load": load_seconds, "ask": time.monotonic() - started}
             all_runs = zip(directories, inputs_of_runs, predictions, finished, strict=True)
@@ -224,7 +224,7 @@ def _make_runs(
                     processes.count, seconds,
                 )  # fmt: skip
                 directory.finish(inputs.record(replace(saved, n_verbs=n_verbs), model.warning))
-        if not processes.first:
+        if not processes.is_first:
             return []
         pairs = zip(directories, inputs_of_runs, strict=True)
         return [_read_back(directory, inputs, model.warning) for directory, inputs in pairs]
@@ -298,7 +298,7 @@ def _read_back(directory: results.RunDirectory, inputs: Inputs, warning: str | N
             warning = finished.model_warnings[0]
         finished = inputs.record(finished, warning)
         directory.finish(finished)
-    return results.opened_run(directory.path, finished, inputs.stimuli)
+    return results.open_run(directory.path, finished, inputs.stimuli)
 
 
 def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool) -> Inputs:
@@ -340,7 +340,7 @@ def _ask(
         warns: print a warning of texts with control tokens, and one of empty texts.
     """
     label = None
-    if processes.first:
+    if processes.is_first:
         if warns:
             text_of_row = row_texts(inputs.stimuli.values(), model.info.kind)
             warnings = (control_warning(model, text_of_row), start_warning(model, text_of_row))
@@ -350,7 +350,7 @@ def _ask(
         if not run_options.quiet:
             label = model.info.name or model.info.id
     # processes that ask each batch together have the same answers: the first one saves them
-    saves = processes.first or not processes.together
+    saves = processes.is_first or not processes.together
     with journal:
         return predict(
             model, inputs.settings, top=inputs.top, batch_size=run_options.batch_size,

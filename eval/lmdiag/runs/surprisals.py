@@ -187,7 +187,7 @@ def _sharing_neighbours(words: Sequence[WordSpan]) -> list[str]:
     return neighbours
 
 
-def shared_warning(table: DataFrame) -> str | None:
+def shared_tokens_warning(table: DataFrame) -> str | None:
     """Returns a line on the words without a token of their own; None if there are none.
 
     Args:
@@ -261,7 +261,7 @@ def ask_about_words(
     options, ineffective = reset_ineffective(options, info, "sentence")
     warning = control_warning(model, {f"text {name}": text for name, text in texts.items()})
     bos_line = bos_remark(options, info, "sentence")
-    shared = shared_warning(words)
+    shared = shared_tokens_warning(words)
     if shared:
         shared = f"{model_label(info, options)}: {shared}"
     lines = (*table.gap_notes(), *ineffective, bos_line, model.warning, warning, shared)

@@ -33,8 +33,8 @@ from lmdiag.measures import (
 from lmdiag.measures.scores import object_array
 from lmdiag.presentable import Presentable
 from lmdiag.results import FigureKey, Results, comparable_part
-from lmdiag.results.evaluation import chosen_measures
-from lmdiag.results.figures import in_patterns
+from lmdiag.results.evaluation import select_measures
+from lmdiag.results.figures import matching_names
 from lmdiag.results.item_scores import MeasureScores, on_common_items
 from lmdiag.results.model_labels import model_label, model_labels
 from lmdiag.stimuli.perturbations import NONE
@@ -279,7 +279,7 @@ def compare_runs(
         across: keys of `KNOBS` in which they may differ.
         tasks: what to compare, by the names of the first run; all if empty.
         measures: what to compare in all settings, before p-values are adjusted; the headline
-            figures if empty. Names are those of `chosen_measures`, or "all".
+            figures if empty. Names are those of `select_measures`, or "all".
 
     Raises:
         BadInput: see `refuse_different`; or a task or measure is not among what can be compared.
@@ -302,7 +302,7 @@ def compare_runs(
             if pair and (len(pair.base.items) or len(pair.new.items) or pair.n_tied):
                 pairs.append(pair)
     if measures and "all" not in measures:
-        chosen = chosen_measures(measures, dict.fromkeys(pair.key.measure for pair in pairs))
+        chosen = select_measures(measures, dict.fromkeys(pair.key.measure for pair in pairs))
         pairs = [pair for pair in pairs if pair.key.measure in chosen]
     return compare_pairs(pairs, seed=seed)
 
@@ -359,7 +359,7 @@ def _selected_figures(
     for selection in selections:
         if selection.unless in scores:  # the selected figures stand in for this measure
             continue
-        for name in in_patterns(scores, selection.measures):
+        for name in matching_names(scores, selection.measures):
             levels = scores[name].levels_of(selection.by)
             for level in selection.levels or levels:
                 if level in levels:
