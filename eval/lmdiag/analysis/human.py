@@ -53,14 +53,14 @@ from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 
 class SurprisalSource(NamedTuple):
-    """Surprisals of one model.
+    """Surprisals of one model for the rows of a table.
 
     Attributes:
         name: of the model.
-        values: (n rows of the table,), in the units of the procedure; NaN where there is none.
+        values: surprisals, (n rows,), in the units of the procedure; NaN where there is none.
         column: the column of the table that they stand in, or "".
         note: what readers should know about them, or "".
-        entropy: of the distributions before each word, likewise; None where there are none.
+        entropy: of the distribution before each word, (n rows,); None where it is not known.
         layer: after which the model answered, of several that were asked; None for one answer.
         shares_token: of each row, "next" or "previous" for a word that shares a token with that
             neighbour, or ""; None where no word does.
@@ -76,10 +76,10 @@ class SurprisalSource(NamedTuple):
 
 
 _MOSTLY = 0.5
-"""Share of the rows in which a column of numbers has one, or a column of texts several words."""
+"""Share of the rows above which a column has numbers, or has texts of several words."""
 
 _SHOWN_WORDS = 9
-"""Words of a text that are shown of the way in which a table is read."""
+"""Words of the first text that a line shows of how a table was read."""
 
 
 class HumanTable:
@@ -95,6 +95,7 @@ class HumanTable:
     def __init__(
         self, frame: DataFrame, name: str, procedure: Profile, notes: Sequence[str] = ()
     ) -> None:
+        """Keeps the arguments; a table without a column of texts is one text named "1"."""
         if len(frame) == 0:
             raise BadInput(f"{name} has no rows")
         has_words = procedure.position and procedure.word
@@ -109,92 +110,113 @@ class HumanTable:
         self._texts: dict[str, Series[str]] = {}
 
     def uses(self, surprisals: Sequence[str] = ()) -> dict[str, str]:
-        """Returns what each column is used for, those that are used first.
+        """Returns column -> what it is used for, e.g. "word", "control" or "not used".
 
-        `surprisals` are columns that have the surprisals of models.
+        Columns that are used come first.
+
+        Args:
+            surprisals: columns that have the surprisals of models.
         """
         from lmdiag.analysis.regression import names_in
 
         procedure = self.procedure
         roles = ("text", "sentence", "position", "word", "reader", "response")
-        uses = {getattr(procedure, role): role for role in roles}
-        uses |= dict.fromkeys(procedure.controls or (), "control")
-        uses |= (
-            dict.fromkeys(
-                names_in(procedure.formula or " + ".join(procedure.predictors)), "predictor"
-            )
-            | uses
-        )
-        uses |= {name: "surprisal" for name in surprisals if name not in uses}
-        present = {name: use for name, use in uses.items() if name and name in self.frame}
-        return present | {str(x): "not used" for x in self.frame if x and x not in present}
+        use_of = {getattr(procedure, role): role for role in roles}
+        use_of |= dict.fromkeys(procedure.controls or (), "control")
+        predictors = names_in(procedure.formula or " + ".join(procedure.predictors))
+        use_of |= {name: "predictor" for name in predictors if name not in use_of}
+        use_of |= {name: "surprisal" for name in surprisals if name not in use_of}
+        used = {name: use for name, use in use_of.items() if name and name in self.frame}
+        unused_columns = [str(name) for name in self.frame if name and name not in used]
+        return used | dict.fromkeys(unused_columns, "not used")
 
     def reads(self, surprisals: Sequence[str] = ()) -> tuple[str, ...]:
-        """Returns the first word in its text with its response, and what columns are used for."""
+        """Returns two lines that show how the table was read.
+
+        They are the first row, with its word in brackets before the next words of its text, and the
+        columns by their use, e.g. "reads text 1, position 1, rt 402: [The] hen eats." and "columns:
+        text: text; ...".
+
+        Args:
+            surprisals: columns that have the surprisals of models.
+        """
         procedure = self.procedure
         uses = self.uses(surprisals)
         used_columns = {name for name, use in uses.items() if use != "not used"}
-        value = (
-            f"{procedure.response} {self.texts(procedure.response)[0]}"
-            if procedure.response in used_columns
-            else ""
-        )
-        uses_by_own_name = self._by_own_names(uses)
+        response_text = ""
+        if procedure.response in used_columns:
+            response_text = f"{procedure.response} {self.texts(procedure.response)[0]}"
+        uses_by_user_name = self._by_user_names(uses)
         if not {procedure.word, procedure.text, procedure.position} <= used_columns:
-            return read_lines([], value or f"{len(self.frame):,} rows", uses_by_own_name)
-        words_of_text = np.flatnonzero(self.words["text"] == self.places["text"].iloc[0])
-        rows = self.first_rows[words_of_text[words_of_text >= self.word[0]]]
-        first_word, *next_words = self.texts(procedure.word)[rows[:_SHOWN_WORDS]]
-        text, _ = running.joined_words([first_word, *next_words])
-        line = (
-            f"[{first_word}]{text[len(first_word) :]}{' ...' if len(rows) > _SHOWN_WORDS else ''}"
-        )
+            return read_lines([], response_text or f"{len(self.frame):,} rows", uses_by_user_name)
+        first_text = self.place_of_row["text"].iloc[0]
+        words_of_text = np.flatnonzero(self.place_of_word["text"] == first_text)
+        words_from_first_row = words_of_text[words_of_text >= self.word_of_row[0]]
+        rows = self.first_row_of_word[words_from_first_row]
+        words = [*self.texts(procedure.word)[rows[:_SHOWN_WORDS]]]
+        text, _ = running.joined_words(words)
+        line = f"[{words[0]}]{text[len(words[0]) :]}"
+        if len(rows) > _SHOWN_WORDS:
+            line += " ..."
         columns = (procedure.text, procedure.position)
-        name = ", ".join(f"{column} {self.texts(column)[0]}" for column in columns)
-        return read_lines([name, value], line, uses_by_own_name)
+        place = ", ".join(f"{column} {self.texts(column)[0]}" for column in columns)
+        return read_lines([place, response_text], line, uses_by_user_name)
 
-    def _by_own_names(self, uses: Mapping[str, str]) -> dict[str, str]:
-        """Returns the uses of columns by the table's names; copies of them have known names."""
+    def _by_user_names(self, uses: Mapping[str, str]) -> dict[str, str]:
+        """Returns the uses of columns by the names that the user wrote.
+
+        The reader of tables adds a copy of a column under its known name: `word` for `Word`. The
+        copy has the use here, and the user's column is "not used".
+        """
         unused = [name for name, use in uses.items() if use == "not used"]
-        own_names = {}
-        for name in (name for name, use in uses.items() if use != "not used"):
-            same = (x for x in unused if self.frame[x].equals(self.frame[name]))
-            own_names[name] = next(same, name)
-        others = [name for name in unused if name not in own_names.values()]
-        return {own_names[x]: uses[x] for x in own_names} | dict.fromkeys(others, "not used")
+        use_of = {}
+        for name, use in uses.items():
+            if use != "not used":
+                copies = [other for other in unused if self.frame[other].equals(self.frame[name])]
+                user_name = copies[0] if copies else name
+                use_of[user_name] = use
+        return use_of | {name: "not used" for name in unused if name not in use_of}
 
     def fingerprint(self) -> str:
         """Returns eight hexadecimal digits that identify the content."""
         return hashlib.sha256(self.frame.to_csv(index=False).encode()).hexdigest()[:8]
 
     def where(self, row: int) -> str:
-        """Returns what to call a row of the file, counted from 0, in a message."""
+        """Returns what messages call a row, e.g. "rts.csv:12".
+
+        Rows are counted from 0 here, and named by their line in the file.
+        """
         return f"{self.name}:{self.frame.index[row]}"
 
     def texts(self, column: str) -> Series[str]:
-        """Returns a column as text, "" where a value is missing; `BadInput` if there is none."""
+        """Returns a column as text, "" where a value is missing; `BadInput` for an unknown column.
+
+        Rows are numbered from 0; the result is kept for the next call.
+        """
         if column not in self.frame.columns:
-            names = without_copies(self.frame.columns)
-            formula = self.procedure.formula
-            hint = backticks_hint(formula, names)
-            if not formula and re.fullmatch(r"\w+\(.+\)", column):
-                formula = shlex.quote(f"{column} ~ surprisal")
-                hint = f"; give a function of a column by --formula {formula}, with controls"
-            suggestion = "" if hint else suggest(column, names)
-            raise BadInput(
-                f"{self.name}: no column {column!r}{suggestion}{hint}; columns: {', '.join(names)}"
-            )
+            raise BadInput(f"{self.name}: {self._no_column(column)}")
         if column not in self._texts:
             values = as_texts(self.frame[column].reset_index(drop=True))
             self._texts[column] = values.where(values.notna(), "")
         return self._texts[column]
 
+    def _no_column(self, column: str) -> str:
+        """Returns a message about an unknown column, with what may be meant, and the columns."""
+        names = without_copies(self.frame.columns)
+        formula = self.procedure.formula
+        hint = backticks_hint(formula, names)
+        if not formula and re.fullmatch(r"\w+\(.+\)", column):  # as log(rt)
+            formula = shlex.quote(f"{column} ~ surprisal")
+            hint = f"; give a function of a column by --formula {formula}, with controls"
+        suggestion = "" if hint else suggest(column, names)
+        return f"no column {column!r}{suggestion}{hint}; columns: {', '.join(names)}"
+
     def names(self, column: str) -> Series[str]:
-        """Returns the texts of a column for comparisons: with composed letters (é)."""
+        """Returns the texts of a column with composed letters (é), which can be compared."""
         return self.texts(column).str.normalize("NFC")
 
     def missing(self, column: str) -> NDArray[np.bool_]:
-        """Returns which values of a column are missing."""
+        """Returns whether each value of a column is missing, (n rows,)."""
         return np.asarray(self.texts(column).isin(MISSING))
 
     def numbers(self, column: str) -> Values:
@@ -204,66 +226,90 @@ class HumanTable:
     # ---- words
 
     @cached_property
-    def places(self) -> DataFrame:
-        """Text, sentence (if named) and position of each row; the position is last."""
+    def place_of_row(self) -> DataFrame:
+        """Numbers of the text and the sentence (if named) of each row, and its position.
+
+        Columns are `text`, `sentence` and `position`, so that sorting by them gives the order of
+        words. Texts are in the order of their names, sentences likewise or, if their column has
+        full texts, as they stand in the table.
+        """
         procedure = self.procedure
-        for place in ("text", "position"):
-            if not getattr(procedure, place):
+        for role in ("text", "position"):
+            if not getattr(procedure, role):
                 columns = self.frame.to_dict("list")
-                remedy = naming_option(columns, "surprisal") or f"--{place} COLUMN"
+                remedy = naming_option(columns, "surprisal") or f"--{role} COLUMN"
                 raise BadInput(
-                    f"{self.name}: which column is the {place} of a word? Name it, {remedy}; "
+                    f"{self.name}: which column is the {role} of a word? Name it, {remedy}; "
                     "words of earlier positions are needed"
                 )
         positions = self.numbers(procedure.position)
-        bad = np.flatnonzero(np.isnan(positions))
-        if bad.size:
-            raise BadInput(f"{self.where(bad[0])}: column {procedure.position} is missing")
+        rows_without = np.flatnonzero(np.isnan(positions))
+        if rows_without.size:
+            raise BadInput(f"{self.where(rows_without[0])}: column {procedure.position} is missing")
         name_texts(self.frame[procedure.text])  # refuses numbers that are not whole
-        places = DataFrame({"text": _ordered(self.names(procedure.text))})
+        places = DataFrame({"text": _ranks_of_names(self.names(procedure.text))})
         if procedure.sentence:
-            names = self.names(procedure.sentence)  # names, or full texts in their order
-            has_names = self.full_texts is None
-            places["sentence"] = _ordered(names) if has_names else factorize(names)[0]
+            sentences = self.names(procedure.sentence)
+            if self.full_texts is None:
+                places["sentence"] = _ranks_of_names(sentences)
+            else:
+                places["sentence"] = factorize(sentences)[0]
         return places.assign(position=positions)
 
     @cached_property
     def full_texts(self) -> Series[str] | None:
-        """The text in which each row's word stands, if the column of sentences has texts."""
+        """The full sentence of each row's word; None if the column of sentences has names."""
         if not self.procedure.sentence:
             return None
         texts = self.texts(self.procedure.sentence).str.strip()
-        return texts if texts.str.contains(r"\s").mean() > _MOSTLY else None
+        share_with_blanks = texts.str.contains(r"\s").mean()
+        return texts if share_with_blanks > _MOSTLY else None
 
     @cached_property
-    def word(self) -> NDArray[np.intp]:
-        """Number of the word of each row, (n rows,), by text, sentence and position."""
-        return np.asarray(self.places.groupby([*self.places], sort=True).ngroup())
+    def word_of_row(self) -> NDArray[np.intp]:
+        """The number of the word of each row, (n rows,), by text, sentence and position.
+
+        Rows of several readers may have the same word.
+        """
+        return np.asarray(self.place_of_row.groupby([*self.place_of_row], sort=True).ngroup())
 
     @cached_property
-    def words(self) -> DataFrame:
-        """Text, sentence (if named) and position of each word; the index has its first row."""
-        return self.places.iloc[np.unique(self.word, return_index=True)[1]]
+    def place_of_word(self) -> DataFrame:
+        """`place_of_row` of each word, in the order of the words; the index has its first row."""
+        _, first_rows = np.unique(self.word_of_row, return_index=True)
+        return self.place_of_row.iloc[first_rows]
 
     @property
-    def first_rows(self) -> NDArray[np.intp]:
+    def first_row_of_word(self) -> NDArray[np.intp]:
         """The first row of each word, (n words,)."""
-        return np.asarray(self.words.index)
+        return np.asarray(self.place_of_word.index)
 
-    def lagged(self, values: Values, lag: int) -> tuple[Values, NDArray[np.bool_]]:
-        """Returns values of the words `lag` words earlier, (n words,); NaN before a beginning.
+    @property
+    def _unit_columns(self) -> list[str]:
+        """The columns of `place_of_word` that tell apart where positions begin anew."""
+        return [name for name in self.place_of_word if name != "position"]
 
-        Also returns which of these words are not `lag` positions earlier.
+    def values_of_earlier_words(self, values: Values, lag: int) -> tuple[Values, NDArray[np.bool_]]:
+        """Returns, for each word, the value of the word that is `lag` words before it.
+
+        NaN if the text or sentence begins after this. Also returns whether a word between them is
+        missing in the table, since the positions are not `lag` apart. Both are (n words,).
+
+        Args:
+            values: of the words, (n words,).
+            lag: from 1.
         """
-        words = self.words.assign(value=values)
-        earlier = words.groupby([*self.words][:-1])[["position", "value"]].shift(lag)
+        words = self.place_of_word.assign(value=values)
+        earlier = words.groupby(self._unit_columns)[["position", "value"]].shift(lag)
         distance = words["position"] - earlier["position"]
-        return earlier["value"].to_numpy(), (distance.notna() & (distance != lag)).to_numpy()
+        has_gap = distance.notna() & (distance != lag)
+        return earlier["value"].to_numpy(), has_gap.to_numpy()
 
     def _refuse_markup(self, words: Series[str]) -> None:
-        """Refuses words as <eos>, which models would read as text."""
+        """Refuses a word that is markup, as <eos>, which models would read as text."""
         for word in words.unique():
-            if problem := markup_problem(word):
+            problem = markup_problem(word)
+            if problem:
                 row = int(np.flatnonzero(words == word)[0])
                 column = self.procedure.word
                 remedy = f"{problem}, or give --filter {shlex.quote(f'{column}!={word}')}"
@@ -273,93 +319,104 @@ class HumanTable:
         """Refuses a table in which rows of one text and position have different words."""
         column = self.procedure.word
         words = self.names(column).to_numpy()
-        first_rows = self.first_rows[self.word]
-        different = np.flatnonzero(words != words[first_rows])
-        if different.size:
-            row = int(different[0])
+        first_rows = self.first_row_of_word[self.word_of_row]  # of the same word, for each row
+        different_rows = np.flatnonzero(words != words[first_rows])
+        if different_rows.size:
+            row = int(different_rows[0])
             first_row = first_rows[row]
             word = shortened(words[row], 60)
             earlier_word = shortened(words[first_row], 60)
-            has = f"{word!r} stands where {self.where(first_row)} has {earlier_word!r}"
-            raise BadInput(f"{self.where(row)}: column {column}: {has}: {self._text_remedy()}")
+            problem = f"{word!r} stands where {self.where(first_row)} has {earlier_word!r}"
+            remedy = self._remedy_for_mixed_texts()
+            raise BadInput(f"{self.where(row)}: column {column}: {problem}: {remedy}")
 
-    def _text_remedy(self) -> str:
-        """How to tell apart the texts of rows that have one text and position, but two words."""
+    def _remedy_for_mixed_texts(self) -> str:
+        """Returns how to divide texts in which one position has two words, by further columns.
+
+        For example, "list tells them apart: give --columns text=item text=list ...".
+        """
         procedure = self.procedure
         text = self.texts(procedure.text)
-        equal_columns = [
-            x for x in self.frame if x != procedure.text and self.texts(x).equals(text)
+        equal_columns = [  # which the user wrote, and of which the column of texts is a copy
+            name for name in self.frame if name != procedure.text and self.texts(name).equals(text)
         ]
-        remedy = f"--columns text={shlex.quote((*equal_columns, procedure.text)[0])}"
         layout = TableLayout({str(name): self.texts(name).tolist() for name in self.frame})
-        rows = None if procedure.sentence else word_rows(layout)
+        proposed = None if procedure.sentence else word_rows(layout)
         if (
-            rows
-            and rows.position == procedure.position
-            and procedure.text not in rows.texts
+            proposed
+            and proposed.position == procedure.position
+            and procedure.text not in proposed.texts
             and not equal_columns
-        ):
-            options = " ".join(f"text={shlex.quote(name)}" for name in rows.texts)
-            verb = "tells" if len(rows.texts) == 1 else "tell"
-            columns = " and ".join(rows.texts)
+        ):  # other columns alone identify texts
+            options = " ".join(f"text={shlex.quote(name)}" for name in proposed.texts)
+            verb = "tells" if len(proposed.texts) == 1 else "tell"
+            columns = " and ".join(proposed.texts)
             return f"{columns} {verb} texts apart: give --columns {options}"
-        text_columns = [x for x in (procedure.text, procedure.sentence) if x]
-        dividing = [
-            *map(
-                shlex.quote,
-                dividing_columns(layout.values, procedure.word, procedure.position, text_columns),
-            )
-        ]
+        text_columns = [name for name in (procedure.text, procedure.sentence) if name]
+        dividing = dividing_columns(layout.values, procedure.word, procedure.position, text_columns)
+        column_of_texts = equal_columns[0] if equal_columns else procedure.text
+        option = f"--columns text={shlex.quote(column_of_texts)}"
         if not dividing:
-            return f"give a column that tells the texts apart as well, {remedy} text=COLUMN"
-        verb = "tells" if len(dividing) == 1 else "tell"
-        advice = f"{' and '.join(dividing)} {verb} them apart: give {remedy}"
-        advice = " ".join([advice, *(f"text={name}" for name in dividing)])
-        sentences = (
-            f" for texts of their own, or `fit --sentence {dividing[0]}` for sentences of one"
+            return f"give a column that tells the texts apart as well, {option} text=COLUMN"
+        names = [shlex.quote(name) for name in dividing]
+        options = " ".join([option, *(f"text={name}" for name in names)])
+        if len(names) > 1:
+            return f"{' and '.join(names)} tell them apart: give {options}"
+        return (
+            f"{names[0]} tells them apart: give {options} for texts of their own, or "
+            f"`fit --sentence {names[0]}` for sentences of one text"
         )
-        return advice if len(dividing) > 1 else f"{advice}{sentences} text"
 
     def gap_notes(self) -> list[str]:
-        """Returns warnings on words that models read texts without, or with a blank before them."""
+        """Returns warnings where models read other texts than people did.
+
+        That is where words are missing in the table, and where people saw no blank before a word,
+        as before a comma. [] if the table has full sentences.
+        """
         if self.full_texts is not None:
             return []
-        positions = self.words.groupby([*self.words][:-1])["position"]
-        begins = positions.min()
-        n_late = int(((begins > 1) & ~begins.isin(positions.max() + 1)).sum())
+        positions = self.place_of_word.groupby(self._unit_columns)["position"]
+        starts = positions.min()
+        # a text that begins where another one ends is numbered on, and lacks nothing
+        begins_late = (starts > 1) & ~starts.isin(positions.max() + 1)
+        n_late = int(begins_late.sum())
         n_missing = int((positions.diff() - 1).clip(lower=0).sum())
         gaps = []
         if n_late:
             gaps.append(f"{n_late:,} of {positions.ngroups:,} texts begin after position 1")
         if n_missing:
             gaps.append(f"{n_missing:,} positions are missing within texts")
-        notes = []
+        problems = []
         if gaps:
-            notes.append(f"{' and '.join(gaps)}, and models read the texts without these words")
-        joined = running.typed_without_space(self.texts(self.procedure.word)[self.first_rows])
-        if joined:
-            what = f"words typed without a blank before them: {len(joined):,}, as {joined[0]!r}"
-            notes.append(f"{what}, and models read one there")
-        column = self._column_of_full_texts() if notes else ""
-        named = shlex.quote(column) if column else "COLUMN"
-        remedy = f"give the full texts by --sentence {named}"
-        return [f"warning: {note}: {remedy}" for note in notes]
+            problems.append(f"{' and '.join(gaps)}, and models read the texts without these words")
+        words = self.texts(self.procedure.word)[self.first_row_of_word]
+        unspaced = running.typed_without_space(words)
+        if unspaced:
+            count = f"{len(unspaced):,}, as {unspaced[0]!r}"
+            problems.append(
+                f"words typed without a blank before them: {count}, and models read one there"
+            )
+        column = self._column_of_full_texts() if problems else ""
+        option = f"--sentence {shlex.quote(column) if column else 'COLUMN'}"
+        return [f"warning: {problem}: give the full texts by {option}" for problem in problems]
 
     def _column_of_full_texts(self) -> str:
-        """The column with the full text in which the word of each row stands; "" for none."""
+        """Returns the column with the full sentence in which each word stands; "" for none."""
         for name in map(str, self.frame):
             values = values_of(self.texts(name))
             if values.n_filled == len(self.frame) and values.kind() == "text":
-                with suppress(BadInput):
-                    how = replace(self.procedure, sentence=name)
-                    table = HumanTable(self.frame, self.name, how)
+                procedure = replace(self.procedure, sentence=name)
+                with suppress(BadInput):  # a word is not at its position in such a sentence
+                    table = HumanTable(self.frame, self.name, procedure)
                     table.running_texts()
                     if table.full_texts is not None:
                         return name
         return ""
 
     def running_texts(self) -> RunningTexts:
-        """Returns what models read: the words of each text, or its full sentences.
+        """Returns the texts that models read, and where each word of the table stands in them.
+
+        They are the words one after another or, if the table has full sentences, these.
 
         `BadInput`: a word is empty or has a blank, or is not at its position.
         """
@@ -367,41 +424,43 @@ class HumanTable:
 
     @cached_property
     def _running(self) -> RunningTexts:
-        """The texts that models read, and where each word of the table stands in them.
-
-        They are the words one after another or, if the table has whole sentences, these.
-        """
+        """See `running_texts`."""
         procedure = self.procedure
         if not procedure.word:
             raise BadInput(f"{self.name}: which column has the words? Name it, --word COLUMN")
         words = self.texts(procedure.word)
         for row, word in enumerate(words):
             if word.split() != [word]:
-                what = f"{shortened(word, 60)!r} contains a blank; a row is one word"
+                problem = f"{shortened(word, 60)!r} contains a blank; a row is one word"
                 if not word.strip():
                     remedy = shlex.quote(f"{procedure.word}!=")
-                    what = f"is empty; write the word, or give --filter {remedy}"
-                raise BadInput(f"{self.where(row)}: column {procedure.word} {what}")
+                    problem = f"is empty; write the word, or give --filter {remedy}"
+                raise BadInput(f"{self.where(row)}: column {procedure.word} {problem}")
         self._refuse_markup(words)
         self.check_words()
-        rows = self.first_rows
-        names = self.texts(procedure.text)[rows].tolist()
-        words_of_rows = words[rows].tolist()
+        rows = self.first_row_of_word  # several readers read the same word
+        text_names = self.texts(procedure.text)[rows].tolist()
+        distinct_words = words[rows].tolist()
         if self.full_texts is None:
-            return running.of_words(names, words_of_rows)
-        places = [*zip(names, self.full_texts[rows], strict=True)]
+            return running.texts_of_words(text_names, distinct_words)
+        sentences = [*zip(text_names, self.full_texts[rows], strict=True)]
+        positions = self.place_of_word["position"].tolist()
         try:
-            return running.in_sentences(places, words_of_rows, self.words["position"].tolist())
-        except NotInSentence as wrong:
-            row = rows[wrong.number]
-            raise BadInput(f"{self.where(row)}: {str(wrong).format(procedure.sentence)}") from None
+            return running.texts_of_sentences(sentences, distinct_words, positions)
+        except NotInSentence as error:
+            row = rows[error.number]
+            message = str(error).format(procedure.sentence)
+            raise BadInput(f"{self.where(row)}: {message}") from None
 
 
-def _ordered(names: Series[str]) -> NDArray[np.intp]:
-    """The rank of each name, (n rows,); numbers by size."""
-    codes, distinct = factorize(names)
-    rank_of = {name: rank for rank, name in enumerate(in_order(distinct))}
-    ranks: NDArray[np.intp] = np.array([rank_of[name] for name in distinct])[codes]
+def _ranks_of_names(names: Series[str]) -> NDArray[np.intp]:
+    """The rank of each name in alphabetical order, from 0, (n rows,); of numbers, by size.
+
+    For example, 2, 0, 2, 1 for the names "10", "2", "10" and "9".
+    """
+    codes, distinct_names = factorize(names)
+    rank_of = {name: rank for rank, name in enumerate(in_order(distinct_names))}
+    ranks: NDArray[np.intp] = np.array([rank_of[name] for name in distinct_names])[codes]
     return ranks
 
 
@@ -425,34 +484,41 @@ def read_human(
     source = user_path(str(data)) if isinstance(data, str | Path) else data
     name = source.name if isinstance(source, Path) else "rows"
     frame, notes = _read_rows(source, options)
-    if not (profile or (chosen and (chosen.response or chosen.formula))):
-        raise BadInput(f"{name}: {_without_response(frame)}")
-    procedure = with_places(procedure_for(frame.columns, profile, chosen), frame)
-    if procedure.lags == 0 and not (procedure.formula or (chosen and chosen.lags == 0)):
+    has_response = profile or (chosen and (chosen.response or chosen.formula))
+    if not has_response:
+        raise BadInput(f"{name}: {_no_response(frame)}")
+    procedure = with_word_columns(procedure_for(frame.columns, profile, chosen), frame)
+    user_wants_no_lags = chosen is not None and chosen.lags == 0
+    if procedure.lags == 0 and not procedure.formula and not user_wants_no_lags:
         notes = (*notes, "no columns of texts and positions: earlier words are not used")
     return HumanTable(frame, name, procedure, notes)
 
 
-def _without_response(frame: DataFrame) -> str:
-    """What to do where no response is named: the columns that may be one are those of numbers."""
-    numbers_of = {
-        str(name): to_numeric(frame[name], errors="coerce")
-        for name in frame
-        if str(name).lower() not in PLACES
-        and not any(named_columns(role, [str(name)]) for role in ("item", "position"))
-    }
-    likely = [name for name, of in numbers_of.items() if of.notna().mean() > _MOSTLY]
+def _no_response(frame: DataFrame) -> str:
+    """Returns a message that no response is named, with the columns that may be it."""
+    numbers_of = {}
+    for column in frame:
+        name = str(column)
+        is_named_as_place = name.lower() in PLACES or any(
+            named_columns(role, [name]) for role in ("item", "position")
+        )
+        if not is_named_as_place:
+            numbers_of[name] = to_numeric(frame[column], errors="coerce")
+    likely = [name for name, numbers in numbers_of.items() if numbers.notna().mean() > _MOSTLY]
+    # not those with two values, as conditions have
     likely = [name for name in without_copies(likely) if numbers_of[name].nunique() > 2]
-    which = f", e.g. one of {', '.join(likely)}" if len(likely) > 1 else ""
+    examples = f", e.g. one of {', '.join(likely)}" if len(likely) > 1 else ""
     column = shlex.quote(likely[0]) if len(likely) == 1 else "COLUMN"
-    return f"no response: name the column of the human measure, --response {column}{which}"
+    return f"no response: name the column of the human measure, --response {column}{examples}"
 
 
-def with_places(procedure: Profile, table: DataFrame | Mapping[str, Sequence[Any]]) -> Profile:
-    """Returns the procedure with position and word, where a table with texts has a row per word.
+def with_word_columns(
+    procedure: Profile, table: DataFrame | Mapping[str, Sequence[Any]]
+) -> Profile:
+    """Returns the procedure with the columns of positions and words, if they are not named yet.
 
-    Their names are any of `lmdiag.stimuli.values.names.NAMES`, and their values numbers and single
-    words.
+    They are found in a table with a row per word by names and values: any name of
+    `lmdiag.stimuli.values.names.NAMES`, and numbers and single words.
     """
     if not procedure.text or (procedure.position and procedure.word):
         return procedure
@@ -460,45 +526,51 @@ def with_places(procedure: Profile, table: DataFrame | Mapping[str, Sequence[Any
     if not word_columns:
         return procedure
     position = procedure.position or word_columns["position"]
-    word = word_columns["word"] if procedure.word in ("", position) else procedure.word
+    word = procedure.word
+    if word in ("", position):  # a column named as words may have their numbers
+        word = word_columns["word"]
     return replace(procedure, position=position, word=word)
 
 
 def _read_rows(
     source: Path | DataFrame, options: TableOptions = AS_IT_IS
 ) -> tuple[DataFrame, tuple[str, ...]]:
-    """The rows of a file, a run's items or a table, by their numbers; and how they were read."""
+    """Returns the rows of a file, of a run's items or of a table, and notes how they were read.
+
+    The index has the lines of a file; other rows are numbered from 1.
+    """
     is_run = isinstance(source, Path) and is_folder(source)
     rows = items_of(source) if is_run else source
     frame, notes = read_frame_rows(rows, options, PLACES, copies=True, raw=True)
     has_lines = isinstance(rows, Path)
-    return frame if has_lines else frame.set_axis(range(1, len(frame) + 1)), notes
+    if not has_lines:
+        frame = frame.set_axis(range(1, len(frame) + 1))
+    return frame, notes
 
 
-def own_surprisals(table: HumanTable) -> tuple[HumanTable, list[SurprisalSource]]:
-    """Returns the rows, each once, and the surprisals in the column `surprisal` of each `model`."""
-    frame = table.frame
+def surprisals_in_table(table: HumanTable) -> tuple[HumanTable, list[SurprisalSource]]:
+    """Returns the surprisals that a table itself has in its column `surprisal`.
+
+    With a column `model`, the same rows follow each other for each model: also returns the table
+    with these rows once, and one source of surprisals for each model.
+    """
     source = read_surprisals(table, SURPRISAL)
-    if "model" not in frame.columns or any(x.startswith("model") for x in table.procedure.filter):
+    is_one_model = any(condition.startswith("model") for condition in table.procedure.filter)
+    if "model" not in table.frame.columns or is_one_model:
         return table, [source]
     models = table.texts("model").to_numpy()
     names = list(dict.fromkeys(models))
     if len(names) == 1:
         return table, [source._replace(name=names[0])]
-    without_predictions = frame.drop(columns=["model", *PREDICTED], errors="ignore")
-    rows = without_predictions[models == names[0]]
+    data = table.frame.drop(columns=["model", *PREDICTED], errors="ignore")
+    first_rows = data[models == names[0]]
     for name in names[1:]:
-        if (
-            not without_predictions[models == name]
-            .reset_index(drop=True)
-            .equals(rows.reset_index(drop=True))
-        ):
+        rows = data[models == name]
+        if not rows.reset_index(drop=True).equals(first_rows.reset_index(drop=True)):
             rule = "choose the rows of one, --filter model=NAME"
             raise BadInput(f"{table.name}: {names[0]} and {name} have different rows: {rule}")
-    first_model_table = HumanTable(rows, table.name, table.procedure, table.notes)
-    return first_model_table, [
-        SurprisalSource(name, source.values[models == name]) for name in names
-    ]
+    sources = [SurprisalSource(name, source.values[models == name]) for name in names]
+    return HumanTable(first_rows, table.name, table.procedure, table.notes), sources
 
 
 def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
@@ -518,64 +590,83 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
         raise BadInput(f"{source!r} is neither a column of {table.name} nor a file")
     if path.suffix == ".json" and not has_json_rows(path):
         name = path.stem if path.stem != SURPRISAL else path.resolve().parent.name
-        return SurprisalSource(name, _from_json(table, path))
-    return _from_table(table, path)
+        return SurprisalSource(name, _surprisals_of_json(table, path))
+    return _surprisals_of_table(table, path)
 
 
-def _from_table(table: HumanTable, path: Path) -> SurprisalSource:
-    """Surprisals of another table, joined by the columns that tell the rows of both."""
-    other = HumanTable(_read_rows(path)[0], path.name, table.procedure)
+def _surprisals_of_table(table: HumanTable, path: Path) -> SurprisalSource:
+    """Returns the surprisals of another table, joined by the columns that both tables have.
+
+    NaN for rows of which the other table has none.
+
+    Args:
+        table: the human measures.
+        path: file of a table with the column `surprisal`, also `entropy`.
+    """
+    frame, _ = _read_rows(path)
+    other = HumanTable(frame, path.name, table.procedure)
     columns = [*other.frame.columns]
     value_columns = {name.lower(): name for name in columns if name.lower() in (SURPRISAL, ENTROPY)}
-    column_of_key = {name: name for name in columns if name in table.frame.columns}
-    for key_text in ("text", "position", "word"):
-        if key_text in columns:
-            column_of_key[getattr(table.procedure, key_text)] = key_text
+    # column of this table -> the same column of the other one
+    key_columns = {name: name for name in columns if name in table.frame.columns}
+    for role in ("text", "position", "word"):
+        if role in columns:
+            key_columns[getattr(table.procedure, role)] = role
     no_keys = {*value_columns.values(), *COMPUTED}
-    column_of_key = {
-        name: column for name, column in column_of_key.items() if name and column not in no_keys
+    key_columns = {
+        name: column for name, column in key_columns.items() if name and column not in no_keys
     }
-    if SURPRISAL not in value_columns or not column_of_key:
+    key_names = [*key_columns]
+    if SURPRISAL not in value_columns or not key_names:
         missing = f"a column of {table.name}" if value_columns else f"a column {SURPRISAL!r}"
         raise BadInput(f"{path.name} needs {missing}; it has {', '.join(columns)}")
-    keys = DataFrame({name: table.names(name) for name in column_of_key})
-    surprisals = DataFrame({name: other.names(column) for name, column in column_of_key.items()})
-    for name in column_of_key:
-        spellings = [_as_one_number(keys[name]), _as_one_number(surprisals[name])]
-        if all(x is not None for x in spellings):
-            keys[name], surprisals[name] = spellings
-    numbers = {name: other.numbers(column) for name, column in value_columns.items()}
-    surprisals = surprisals.assign(**numbers).drop_duplicates()
-    repeated = surprisals[surprisals.duplicated([*column_of_key])]
-    if len(repeated):
-        row = repeated.iloc[0]
-        key_text = ", ".join(map(str, row[[*column_of_key]]))
+    keys = DataFrame({name: table.names(name) for name in key_names})
+    surprisals = DataFrame({name: other.names(column) for name, column in key_columns.items()})
+    for name in key_names:
+        numbers = _as_numbers_if_distinct(keys[name])
+        numbers_of_other = _as_numbers_if_distinct(surprisals[name])
+        if numbers is not None and numbers_of_other is not None:
+            keys[name] = numbers
+            surprisals[name] = numbers_of_other
+    values = {name: other.numbers(column) for name, column in value_columns.items()}
+    surprisals = surprisals.assign(**values).drop_duplicates()
+    repeated_rows = surprisals[surprisals.duplicated(key_names)]
+    if len(repeated_rows):
+        row = repeated_rows.iloc[0]
+        key_text = ", ".join(map(str, row[key_names]))
         raise BadInput(f"{other.where(row.name)}: a second surprisal for {key_text}")
-    joined = keys.merge(surprisals, how="left", on=[*column_of_key])
+    joined = keys.merge(surprisals, how="left", on=key_names)
     if joined[SURPRISAL].isna().all():
-        raise BadInput(f"{path.name} and {table.name} have no {', '.join(column_of_key)} in common")
+        raise BadInput(f"{path.name} and {table.name} have no {', '.join(key_names)} in common")
     entropy = joined[ENTROPY].to_numpy() if ENTROPY in value_columns else None
     return SurprisalSource(path.stem, joined[SURPRISAL].to_numpy(), entropy=entropy)
 
 
-def _as_one_number(names: Series[str]) -> Series[float] | None:
-    """Names as numbers, so that 1 is 1.0; None if one is not a number, or two are equal."""
+def _as_numbers_if_distinct(names: Series[str]) -> Series[float] | None:
+    """Returns names as numbers, so that "1" equals "1.0".
+
+    None if a name is not a number, or two names are the same number, as "1" and "01".
+    """
     numbers = to_numeric(names.replace(TRUTH), errors="coerce")
-    is_distinct = names.nunique() == numbers.nunique()
-    return numbers.astype(float) if numbers.notna().all() and is_distinct else None
+    are_distinct = names.nunique() == numbers.nunique()
+    return numbers.astype(float) if numbers.notna().all() and are_distinct else None
 
 
-def _from_json(table: HumanTable, path: Path) -> Values:
-    """Surprisals of texts and sentences, as Kuribayashi et al. (2024) publish them."""
+def _surprisals_of_json(table: HumanTable, path: Path) -> Values:
+    """Returns the surprisals of a JSON file for the rows of a table.
+
+    The file has text -> sentences -> numbers, one per word, as Kuribayashi et al. (2024) publish
+    them.
+    """
     content = parse_json(read_text(path, MAX_DOCUMENT), path.name)
-    texts = Counter(table.texts(table.procedure.text)[table.first_rows])
-    if not isinstance(content, Mapping) or set(content) != set(texts):
+    n_words_of_text = Counter(table.texts(table.procedure.text)[table.first_row_of_word])
+    if not isinstance(content, Mapping) or set(content) != set(n_words_of_text):
         raise BadInput(
             f"{path.name} must be an object with the texts of {table.name} "
-            f"({table.procedure.text}) as names: {', '.join([*texts][:3])}, ..."
+            f"({table.procedure.text}) as names: {', '.join([*n_words_of_text][:3])}, ..."
         )
     values: list[float] = []
-    for text, n_words in texts.items():
+    for text, n_words in n_words_of_text.items():
         try:
             numbers = [float(number) for sentence in content[text] for number in sentence]
         except (TypeError, ValueError):
@@ -584,4 +675,4 @@ def _from_json(table: HumanTable, path: Path) -> Values:
             problem = f"has {len(numbers)} surprisals; {table.name} has {n_words} words"
             raise BadInput(f"{path.name}: text {text} {problem}")
         values += numbers
-    return np.array(values)[table.word]
+    return np.array(values)[table.word_of_row]

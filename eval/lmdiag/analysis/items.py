@@ -41,25 +41,30 @@ def items_of(
         `lmdiag.results.item_rows.measure_columns`. A column of the data that
         has one of these names gets `_data` at its end.
     """
-    parts = [
-        part if isinstance(part, DataFrame | Run) or is_table_file(part) else load_run(part)
-        for part in (source if isinstance(source, list | tuple) else [source])
-    ]
-    label_of_run = iter(labels or labels_of([part for part in parts if isinstance(part, Run)]))
+    sources = source if isinstance(source, list | tuple) else [source]
+    parts = []  # tables, files of tables, and runs
+    for part in sources:
+        is_run_directory = not isinstance(part, DataFrame | Run) and not is_table_file(part)
+        parts.append(load_run(part) if is_run_directory else part)
+    runs = [part for part in parts if isinstance(part, Run)]
+    remaining_labels = iter(labels or labels_of(runs))
     tables = []
     for part in parts:
         if isinstance(part, Run):
-            tables.append(part.items(per, task=task, label=next(label_of_run)))
+            table = part.items(per, task=task, label=next(remaining_labels))
         else:
-            frame, _ = read_frame_rows(part, AS_IT_IS, frozenset())
-            tables.append(frame if isinstance(part, DataFrame) else frame.reset_index(drop=True))
+            table, _ = read_frame_rows(part, AS_IT_IS, frozenset())
+            if not isinstance(part, DataFrame):  # the index of a file has its lines
+                table = table.reset_index(drop=True)
+        tables.append(table)
     return concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
 
 
 def labels_of(runs: Sequence[Run]) -> list[str]:
-    """Returns the label of each run in the column `model`; see `model_labels`."""
+    """Returns the label of each run in the column `model`, which tells runs of one model apart."""
     models = [run.results.model for run in runs]
-    return model_labels(models, [run.results.protocol for run in runs])
+    protocols = [run.results.protocol for run in runs]
+    return model_labels(models, protocols)
 
 
 def is_table_file(source: object) -> bool:

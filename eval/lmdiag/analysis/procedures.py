@@ -71,6 +71,7 @@ class Procedure(Options):
     """language of computed word frequencies (default: en)"""
 
     def __post_init__(self) -> None:
+        """Refuses values that cannot be fitted."""
         if not 0 <= (self.lags or 0) <= 10:
             raise BadInput(f"lags must be between 0 and 10, not {self.lags}")
         if (self.folds or 0) < 0 or self.folds == 1:
@@ -125,35 +126,44 @@ class Profile(Procedure):
     published_test: Literal["sign permutation"] | None = None
 
     def formulas(self) -> tuple[str, str]:
-        """Returns the full model and the baseline; `BadInput` if they do not fit together."""
+        """Returns the formulas of the full model and of the baseline without the predictors.
+
+        For example, ("rt ~ surprisal + length", "rt ~ length"). `BadInput` if the two do not fit
+        together, or the full model lacks a predictor.
+        """
         from lmdiag.analysis.regression import names_in, quoted, sides, without_terms
 
         full = self.formula
         if not full:
-            names = (
-                f"{name}_prev_{lag}" if lag else name
-                for name in (*self.predictors, *(self.controls or ()))
-                for lag in range((self.lags or 0) + 1)
-            )
+            names = []
+            for name in (*self.predictors, *(self.controls or ())):
+                names.append(name)
+                names += [f"{name}_prev_{lag}" for lag in range(1, (self.lags or 0) + 1)]
             full = f"{quoted(self.response)} ~ {' + '.join(map(quoted, names))}"
         baseline = self.baseline or without_terms(full, self._pattern(self.predictors))
-        if sides(full)[0] != sides(baseline)[0]:
+        response, _ = sides(full)
+        baseline_response, _ = sides(baseline)
+        if response != baseline_response:
             raise BadInput(f"the baseline {baseline!r} must have the response of {full!r}")
         variables = {*names_in(full), *names_in(baseline)}
         for name in self.predictors:
-            if not {name, f"{name}_prev_1"} & variables:
+            if name not in variables and f"{name}_prev_1" not in variables:
                 raise BadInput(f"formula {full!r} has no term {name}, which is a predictor")
         return full, baseline
 
     def _pattern(self, predictors: Sequence[str]) -> str:
-        """Matches the columns of some predictors that the full model adds."""
+        """Returns a regular expression for the columns that some predictors add to the baseline.
+
+        It matches values of earlier words, too, unless these are part of the baseline.
+        """
         lags = "" if self.earlier_in_baseline else r"(_prev_\d+)?"
         return f"({'|'.join(map(re.escape, predictors))}){lags}"
 
     def regressions(self) -> dict[str, tuple[str, str]]:
-        """Returns label -> full model and baseline of what is fitted.
+        """Returns the comparisons that are fitted: label -> full model and baseline.
 
-        Of several predictors, it is each alone, all together, and each beyond the others.
+        With one predictor it is that of `formulas`; with several, each alone, all together, and
+        each beyond the others.
         """
         from lmdiag.analysis.regression import without_terms
 
@@ -162,19 +172,27 @@ class Profile(Procedure):
         if len(self.predictors) == 1:
             return all_together
         alone = {}
-        beyond = {}
+        beyond_others = {}
         for name in self.predictors:
-            others = [other for other in self.predictors if other != name]
-            alone[name] = (without_terms(full, self._pattern(others)), baseline)
-            without_name = without_terms(full, self._pattern([name]))
-            beyond[f"{name} beyond {' + '.join(others)}"] = (full, without_name)
-        return alone | all_together | beyond
+            other_predictors = [other for other in self.predictors if other != name]
+            alone[name] = (without_terms(full, self._pattern(other_predictors)), baseline)
+            label = f"{name} beyond {' + '.join(other_predictors)}"
+            beyond_others[label] = (full, without_terms(full, self._pattern([name])))
+        return alone | all_together | beyond_others
 
     def signature(self) -> str:
-        """Returns the fields that change figures and that the formulas do not show."""
-        flags = [name for name in ("distinct", "complete", "fill") if getattr(self, name)]
-        values: dict[str, object] = {"units": self.units or "bits", "folds": self.folds}
-        values |= {"filter": ",".join(self.filter)} | dict.fromkeys(flags, "true")
+        """Returns the fields that change figures and that the formulas do not show.
+
+        For example, "units:bits|folds:10|filter:time>0|complete:true".
+        """
+        values: dict[str, object] = {
+            "units": self.units or "bits",
+            "folds": self.folds,
+            "filter": ",".join(self.filter),
+        }
+        for flag in ("distinct", "complete", "fill"):
+            if getattr(self, flag):
+                values[flag] = "true"
         return "|".join(f"{name}:{value}" for name, value in values.items() if value)
 
 
@@ -218,14 +236,16 @@ _DEFAULT = Profile(controls=("length", "log_frequency"), lags=2, language="en")
 def procedure_for(
     columns: Collection[str], profile: str | None = None, chosen: Procedure | None = None
 ) -> Profile:
-    """Returns the procedure for a table.
+    """Returns the procedure for a table, with the columns of the table that it uses.
 
-    `BadInput` without such a profile, or if the table lacks a column.
+    A field is what the user chooses, else that of the profile, else the default; columns that
+    nobody names are found by their usual names. `BadInput` for an unknown profile, and if the table
+    lacks a column of its formula.
 
     Args:
         columns: of the table.
-        profile: of `PROFILES`; None for the default.
-        chosen: fields that differ from the profile, and filters on top of it.
+        profile: one of `PROFILES`; None for none.
+        chosen: what the user chooses. Filters are on top of those of the profile.
     """
     from lmdiag.analysis.regression import names_in
 
@@ -235,25 +255,34 @@ def procedure_for(
     published = _choose_profile(columns, profile, chosen) if profile else Profile()
     values = vars(_DEFAULT) | published.stored() | chosen.stored()
     values["filter"] = (*published.filter, *chosen.filter)
-    if values["sentence"] not in (*columns, chosen.sentence):  # that of a profile's own tables
+    # that of a profile is for the tables of the publication: others may lack it
+    if values["sentence"] not in (*columns, chosen.sentence):
         values["sentence"] = ""
-    for field, names in NAMES_OF_WORDS.items():
-        values[field] = values[field] or next((name for name in names if name in columns), "")
-    values["reader"] = values["reader"] or next(iter(named_columns("reader", columns)), "")
+    for field, usual_names in NAMES_OF_WORDS.items():
+        if not values[field]:
+            values[field] = next((name for name in usual_names if name in columns), "")
+    if not values["reader"]:
+        values["reader"] = next(iter(named_columns("reader", columns)), "")
     if not (values["text"] or values["position"] or chosen.lags):
         values["lags"] = 0  # no row has a place in a text
-    of_formula = names_in(values["formula"].partition("~")[0])
-    values["response"] = values["response"] or next(iter(of_formula), "")
+    if not values["response"]:
+        left_side = values["formula"].partition("~")[0]
+        values["response"] = next(iter(names_in(left_side)), "")
     return Profile(**values)
 
 
 def _choose_profile(columns: Collection[str], profile: str, chosen: Procedure) -> Profile:
-    """The procedure of a profile that a table has the columns for, or whose formula is replaced."""
+    """Returns the first procedure of a profile whose formula names columns of the table alone.
+
+    If the user gives another formula, it is the first procedure; `BadInput` if there is none.
+    """
     from lmdiag.analysis.regression import names_in
 
-    needed = [{*names_in(how.formula)} - {SURPRISAL} for how in PROFILES[profile]]
-    for how, names in zip(PROFILES[profile], needed, strict=True):
-        if chosen.formula or names <= {*columns}:
-            return how
-    lists = "; or ".join(", ".join(sorted(names)) for names in needed)
+    columns_of_procedures = []
+    for procedure in PROFILES[profile]:
+        needed_columns = {*names_in(procedure.formula)} - {SURPRISAL}
+        if chosen.formula or needed_columns <= {*columns}:
+            return procedure
+        columns_of_procedures.append(", ".join(sorted(needed_columns)))
+    lists = "; or ".join(columns_of_procedures)
     raise BadInput(f"profile {profile} needs the columns {lists}: rename yours")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lmdiag.spacing import LONGEST_LOOK, has_space, is_without_space
 from lmdiag.text import decomposed, shortened
 
-PlacesOfWords = Sequence[tuple[str, str]]
+SentencesOfWords = Sequence[tuple[str, str]]
 """Name of the text and full sentence of each word, in order."""
 
 
@@ -35,25 +35,36 @@ class NotInSentence(ValueError):
     """A word that is not at its position in its sentence: its number, and a message."""
 
     def __init__(self, number: int, message: str) -> None:
+        """Keeps the number of the word, from 0, so that the caller can name its row."""
         super().__init__(message)
         self.number = number
 
 
-def of_words(names: Sequence[str], words: Sequence[str]) -> RunningTexts:
-    """Returns the texts that words make, which are joined by blanks; see `joined_words`."""
-    words_of: dict[str, list[str]] = {}
-    for name, word in zip(names, words, strict=True):
-        words_of.setdefault(name, []).append(word)
-    pairs = {name: joined_words(text_words) for name, text_words in words_of.items()}
-    texts = {name: text for name, (text, _) in pairs.items()}
-    cuts = {name: positions for name, (_, positions) in pairs.items() if positions}
+def texts_of_words(text_names: Sequence[str], words: Sequence[str]) -> RunningTexts:
+    """Returns texts made of words, which are joined by blanks where the script has blanks.
+
+    Args:
+        text_names: name of the text of each word, (n words,).
+        words: in the order of the texts.
+    """
+    words_of_text: dict[str, list[str]] = {}
+    for name, word in zip(text_names, words, strict=True):
+        words_of_text.setdefault(name, []).append(word)
+    texts = {}
+    cuts = {}
+    for name, text_words in words_of_text.items():
+        text, cuts_of_text = joined_words(text_words)
+        texts[name] = text
+        if cuts_of_text:
+            cuts[name] = cuts_of_text
     return RunningTexts(texts, cuts, np.arange(len(words)))
 
 
 def joined_words(words: Iterable[str]) -> tuple[str, tuple[int, ...]]:
-    """Returns words joined by blanks, and where a word follows without one, in characters.
+    """Returns words as one text, and the positions in it at which a word follows without a blank.
 
-    That is between words of scripts that are written without spaces.
+    Words are joined by blanks, but for words of scripts that are written without spaces. Positions
+    are in characters.
 
     >>> joined_words(["The", "hen", "."]), joined_words(["他", "走", "了", "。"])
     (('The hen .', ()), ('他走了。', (1, 2, 3)))
@@ -69,85 +80,106 @@ def joined_words(words: Iterable[str]) -> tuple[str, tuple[int, ...]]:
             word = f" {word}"
         parts.append(word)
         end += len(word)
-        before = (before + word)[-LONGEST_LOOK:]
+        before = (before + word)[-LONGEST_LOOK:]  # enough to see whether a blank follows
     return "".join(parts), tuple(cuts)
 
 
-def in_sentences(
-    places: PlacesOfWords, words: Sequence[str], positions: Sequence[float]
+def texts_of_sentences(
+    sentences: SentencesOfWords, words: Sequence[str], positions: Sequence[float]
 ) -> RunningTexts:
-    """Returns the texts of full sentences in which words stand.
+    """Returns the texts of full sentences in which the words of a table stand.
 
-    `NotInSentence`: a word is not at its position, neither from 1 nor from 0, and the words of its
-    sentence are not all of its characters.
+    Words stand at their positions among the parts of a sentence that blanks separate, counted from
+    1 or from 0; or the words of each sentence make up all of its characters, as "do" and "n't".
+
+    Args:
+        sentences: name of the text and full sentence of each word, (n words,).
+        words: in the order of the texts.
+        positions: of the words in their sentences, (n words,).
+
+    Raises:
+        NotInSentence: neither is true.
     """
-    sentences: dict[str, list[str]] = {}
-    starts: dict[tuple[str, str], int] = {}
-    read_words: list[str] = []
-    for name, sentence in dict.fromkeys(places):
-        sentences.setdefault(name, []).append(sentence)
-        starts[name, sentence] = len(read_words)
-        read_words += sentence.split()
-    texts = {name: " ".join(text_sentences) for name, text_sentences in sentences.items()}
-    first_word_of_sentence = np.array([starts[place] for place in places])
-    problems = []
+    sentences_of_text: dict[str, list[str]] = {}
+    first_word_of: dict[tuple[str, str], int] = {}  # sentence -> number of its first word
+    words_of_texts: list[str] = []
+    for name, sentence in dict.fromkeys(sentences):
+        sentences_of_text.setdefault(name, []).append(sentence)
+        first_word_of[name, sentence] = len(words_of_texts)
+        words_of_texts += sentence.split()
+    texts = {name: " ".join(text_sentences) for name, text_sentences in sentences_of_text.items()}
+    first_words = np.array([first_word_of[sentence] for sentence in sentences])
+    wrong_words_of_base = []
     for base in (1, 0):
-        index: NDArray[np.intp] = first_word_of_sentence + np.array(positions).astype(int) - base
-        wrong = [
-            number
-            for number, (word, place) in enumerate(zip(words, index, strict=True))
-            if not 0 <= place < len(read_words) or _letters(word) != _letters(read_words[place])
-        ]
-        if not wrong:
-            return RunningTexts(texts, {}, index)
-        problems.append(wrong)
-    cuts = _cuts(places, words)
+        places: NDArray[np.intp] = first_words + np.array(positions).astype(int) - base
+        wrong_words = []
+        for number, (word, place) in enumerate(zip(words, places, strict=True)):
+            is_inside = 0 <= place < len(words_of_texts)
+            if not is_inside or _letters(word) != _letters(words_of_texts[place]):
+                wrong_words.append(number)
+        if not wrong_words:
+            return RunningTexts(texts, {}, places)
+        wrong_words_of_base.append(wrong_words)
+    cuts = _cuts_without_space(sentences, words)
     if cuts is not None:
         return RunningTexts(texts, cuts, np.arange(len(words)))
-    number = min(problems, key=len)[0]
-    has = f"{words[number]!r} is not the word at position {positions[number]:g} of"
-    raise NotInSentence(number, f"{has} {{}}, {shortened(places[number][1])!r}")
+    # the first wrong word, counted as fewer words are wrong
+    number = min(wrong_words_of_base, key=len)[0]
+    _, sentence = sentences[number]
+    problem = f"{words[number]!r} is not the word at position {positions[number]:g} of"
+    raise NotInSentence(number, f"{problem} {{}}, {shortened(sentence)!r}")
 
 
-def _cuts(places: PlacesOfWords, words: Sequence[str]) -> dict[str, tuple[int, ...]] | None:
-    """Where words follow without a space, if they are all of the characters of their sentences."""
-    words_of: dict[tuple[str, str], list[str]] = {}
-    for place, word in zip(places, words, strict=True):
-        words_of.setdefault(place, []).append(word)
+def _cuts_without_space(
+    sentences: SentencesOfWords, words: Sequence[str]
+) -> dict[str, tuple[int, ...]] | None:
+    """Returns text -> positions, in characters, at which a word follows another without a space.
+
+    For example, {"1": (2,)} for the words "do" and "n't" of the sentence "don't" of text "1". None
+    if the words of a sentence are not all of its characters but spaces.
+    """
+    words_of_sentence: dict[tuple[str, str], list[str]] = {}
+    for sentence_key, word in zip(sentences, words, strict=True):
+        words_of_sentence.setdefault(sentence_key, []).append(word)
     cuts: dict[str, list[int]] = {}
-    length: dict[str, int] = {}
-    for (name, sentence), sentence_words in words_of.items():
+    length_of_text: dict[str, int] = {}
+    for (name, sentence), sentence_words in words_of_sentence.items():
+        sentence_start = length_of_text.get(name, 0)
+        # words and sentence may have accents as characters of their own, or not
+        letters, position_of_letter = decomposed(sentence)
         end = 0
-        start_of_sentence = length.get(name, 0)
-        letters, places_of_letters = decomposed(sentence)
         for word in sentence_words:
-            letters_of_word = unicodedata.normalize("NFD", word)
-            start = letters.find(letters_of_word, end)
-            if start < 0 or letters[end:start].strip() or places_of_letters[start] < 0:
+            word_letters = unicodedata.normalize("NFD", word)
+            start = letters.find(word_letters, end)
+            if start < 0 or letters[end:start].strip() or position_of_letter[start] < 0:
                 return None
             if start == end > 0:
-                cuts.setdefault(name, []).append(start_of_sentence + places_of_letters[start])
-            end = start + len(letters_of_word)
+                cuts.setdefault(name, []).append(sentence_start + position_of_letter[start])
+            end = start + len(word_letters)
         if letters[end:].strip():
             return None
-        length[name] = start_of_sentence + len(sentence) + 1
+        length_of_text[name] = sentence_start + len(sentence) + 1  # a blank follows
     return {name: tuple(positions) for name, positions in cuts.items()}
 
 
 def typed_without_space(words: Iterable[str]) -> list[str]:
-    """Returns the words that are typed without a space before them, and read with one, as a comma.
+    """Returns the words that are usually typed without a space before them, as commas are.
 
-    Dashes are typed both ways.
+    In a text that is made of words and blanks, models read a space there. Dashes, which are typed
+    both ways, do not count, nor do words of scripts without spaces.
     """
-    closing = (word for word in words if not has_space("a", word))
-    return [
-        word
-        for word in closing
-        if unicodedata.category(word[0]) != "Pd" and not is_without_space("a", word)
-    ]
+    unspaced = []
+    for word in words:
+        is_dash = unicodedata.category(word[0]) == "Pd"
+        if not has_space("a", word) and not is_dash and not is_without_space("a", word):
+            unspaced.append(word)
+    return unspaced
 
 
 def _letters(word: str) -> str:
-    """A word without letter case and punctuation; the word itself if it has nothing else."""
+    """Returns a word without letter case and punctuation, for comparisons.
+
+    A word that has nothing but punctuation stays as it is.
+    """
     word = unicodedata.normalize("NFC", word)
     return re.sub(r"\W", "", word.casefold()) or word

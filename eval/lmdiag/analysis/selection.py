@@ -30,18 +30,23 @@ _WORD = "\0word"
 
 
 def check_table(table: HumanTable) -> None:
-    """Refuses a table that cannot be fitted, whatever its surprisals."""
-    table.running_texts()
-    zeros = np.zeros(len(table.frame))
+    """Refuses a table that cannot be fitted, whatever its surprisals, before a model is asked."""
+    table.running_texts()  # refuses words that are not in the texts
+    zeros = np.zeros(len(table.frame))  # in place of surprisals
     entropy = zeros if needs_entropy(table) else None
-    Selection(table, SurprisalSource("", zeros, entropy=entropy)).rows()
+    selection = Selection(table, SurprisalSource("", zeros, entropy=entropy))
+    selection.rows()  # refuses columns that cannot be fitted
 
 
 def needs_entropy(table: HumanTable) -> bool:
-    """Returns whether entropies are a predictor, or named in a formula but no column."""
+    """Returns whether a model must give entropies, since the formulas name them.
+
+    A column `entropy` of the table has them already, unless they are a predictor.
+    """
     is_column = ENTROPY in table.frame.columns and ENTROPY not in table.procedure.predictors
     names = names_in(" + ".join(table.procedure.formulas()))
-    return not is_column and any(re.fullmatch(rf"{ENTROPY}(_prev_\d+)?", name) for name in names)
+    is_named = any(re.fullmatch(rf"{ENTROPY}(_prev_\d+)?", name) for name in names)
+    return is_named and not is_column
 
 
 class Selection:
@@ -59,6 +64,7 @@ class Selection:
     """
 
     def __init__(self, table: HumanTable, source: SurprisalSource) -> None:
+        """Selects the rows that the procedure of the table analyses."""
         formulas = " + ".join(table.procedure.formulas())  # the response is named first
         self.table = table
         self.source = source
@@ -85,186 +91,233 @@ class Selection:
         procedure = table.procedure
         if procedure.distinct:
             self.leave_out("repeated row", table.frame.duplicated().to_numpy())
-        conditions = [
-            condition._replace(column=column_like(condition.column, table.frame.columns))
-            for condition in filter(None, map(Condition.of, procedure.filter))
-        ]
+        conditions = []
+        for text in procedure.filter:
+            condition = Condition.of(text)
+            if condition:
+                column = column_like(condition.column, table.frame.columns)
+                conditions.append(condition._replace(column=column))
         for condition in conditions:
-            if self._is_read(condition.column):
+            if self._is_own_column(condition.column):
                 self._filter(condition)
         self._meets_column_filters = self.kept.copy()
         if procedure.text and procedure.position:
-            self._one_row_per_word()
+            self._keep_one_row_per_word()
         for condition in conditions:
-            if not self._is_read(condition.column):
+            if not self._is_own_column(condition.column):  # computed, or of a model
                 self._filter(condition)
         for name in self._columns:
             is_group = name in self._groups
-            missing = table.missing(name) if is_group else np.isnan(self.values(name))
-            self.leave_out(f"{name} is missing", missing)
-        for name in table.frame.columns if procedure.complete else ():
-            if name != self.response:
-                self.leave_out(f"{name} is missing", table.missing(name))
-        if n := int((self.kept & self._beyond_gap).sum()):
-            where = table.where(int((self.kept & self._beyond_gap).argmax()))
+            is_missing = table.missing(name) if is_group else np.isnan(self.values(name))
+            self.leave_out(f"{name} is missing", is_missing)
+        if procedure.complete:
+            for name in table.frame.columns:
+                if name != self.response:
+                    self.leave_out(f"{name} is missing", table.missing(name))
+        is_beyond_gap = self.kept & self._beyond_gap
+        n_beyond_gap = int(is_beyond_gap.sum())
+        if n_beyond_gap:
+            first_row = table.where(int(is_beyond_gap.argmax()))
             self.notes["gaps"] = (
-                f"positions: the earlier words of {n:,} rows are beyond a gap in the column "
-                f"{procedure.position}, the first time in {where}"
+                f"positions: the earlier words of {n_beyond_gap:,} rows are beyond a gap in the "
+                f"column {procedure.position}, the first time in {first_row}"
             )
 
     def leave_out(self, reason: str, rows: NDArray[np.bool_]) -> None:
-        """Leaves out and counts those of some rows that are still there."""
-        if n := int((self.kept & rows).sum()):
+        """Leaves out the rows of a mask, and counts under the reason those that were still kept."""
+        n = int((self.kept & rows).sum())
+        if n:
             self.left_out[reason] = self.left_out.get(reason, 0) + n
             self.kept &= ~rows
 
     def _filter(self, condition: Condition) -> None:
-        """Keeps the rows that meet a condition: on texts as they are written, else on numbers."""
+        """Keeps the rows that meet a condition, as `is_first=False` or `time>0`.
+
+        `=` and `!=` compare texts of the table as they are written; other comparisons, and those of
+        computed values, are of numbers.
+        """
         text, column, sign, value = condition
         try:
-            if condition.names_values and self._is_read(column):
-                passed = condition.is_met(self.table.texts(column).tolist())
-                missing = self.table.missing(column) & (~passed | (sign == "!="))
+            if condition.names_values and self._is_own_column(column):
+                is_met = condition.is_met(self.table.texts(column).tolist())
+                # a missing value meets `=` where the condition names it, and never meets `!=`
+                is_missing = self.table.missing(column) & (~is_met | (sign == "!="))
             else:
                 values = self.values(column)
-                missing = np.isnan(values)
-                passed = _COMPARE[sign](values, float(TRUTH.get(value, value)))
+                is_missing = np.isnan(values)
+                is_met = _COMPARE[sign](values, float(TRUTH.get(value, value)))
         except ValueError:
             raise BadInput(f"filter {text!r}: {value!r} is not a number") from None
         except BadInput as problem:
             raise BadInput(f"filter {text!r}: {problem}") from None
-        self.leave_out(f"{column} is missing", missing)
-        self.leave_out(f"not {text}", ~passed)
+        self.leave_out(f"{column} is missing", is_missing)
+        self.leave_out(f"not {text}", ~is_met)
 
-    def _is_read(self, column: str) -> bool:
-        """Whether a column has values of the table, and not those of a model."""
+    def _is_own_column(self, column: str) -> bool:
+        """Whether a column has values of the table, and not surprisals of a model."""
         return column in self.table.frame.columns and column != SURPRISAL
 
-    def _one_row_per_word(self) -> None:
+    def _keep_one_row_per_word(self) -> None:
         """Averages the response over the rows of a word, unless the formula groups by reader."""
         table = self.table
         procedure = table.procedure
-        fitted_rows = np.flatnonzero(self.kept)
-        rows = table.frame.iloc[fitted_rows].assign(**{_WORD: table.word[fitted_rows]})
+        kept_rows = np.flatnonzero(self.kept)
+        rows = table.frame.iloc[kept_rows].assign(**{_WORD: table.word_of_row[kept_rows]})
         if not rows[_WORD].duplicated().any():
             return
         if procedure.word in table.frame.columns:
             table.check_words()
-        sizes = rows.groupby(_WORD)[self._groups].nunique(dropna=False)
-        groups = [name for name in self._groups if (sizes[name] > 1).any()]  # of readers
-        if procedure.reader and not groups:
+        # groups of the formula that differ between the rows of a word are those of readers
+        n_levels = rows.groupby(_WORD)[self._groups].nunique(dropna=False)
+        reader_groups = [name for name in self._groups if (n_levels[name] > 1).any()]
+        if reader_groups:
+            self._refuse_repeated_readers(rows, reader_groups)
+            return
+        if procedure.reader:
             table.texts(procedure.reader)  # refuses an unknown column
-        readers = groups or [name for name in [procedure.reader] if name]
-        self._check_readers(rows, readers)
-        if not groups:
-            self._average(f"over {procedure.reader}" if readers else "over the rows of a word")
+            self._refuse_repeated_readers(rows, [procedure.reader])
+            self._average(f"over {procedure.reader}")
+        else:
+            self._average("over the rows of a word")
 
-    def _check_readers(self, rows: DataFrame, readers: Sequence[str]) -> None:
-        """Refuses two rows of a reader and word."""
-        second = rows.duplicated([_WORD, *readers]) if readers else []
-        if np.any(second):
-            last = rows[second].iloc[0]
-            is_repeated = (rows[[_WORD, *readers]] == last[[_WORD, *readers]]).all(axis=1)
-            names = ", ".join(f"{name} {last[name]}" for name in readers)
-            word = f"a second row of {names} for the word of row {is_repeated.idxmax()}"
+    def _refuse_repeated_readers(self, rows: DataFrame, readers: Sequence[str]) -> None:
+        """Refuses two rows of one reader and word.
+
+        Args:
+            rows: the rows that are kept, with the number of their word in the column `_WORD`.
+            readers: columns that name readers.
+        """
+        columns = [_WORD, *readers]
+        is_second = rows.duplicated(columns)
+        if is_second.any():
+            second_row = rows[is_second].iloc[0]
+            is_same = (rows[columns] == second_row[columns]).all(axis=1)
+            names = ", ".join(f"{name} {second_row[name]}" for name in readers)
+            problem = f"a second row of {names} for the word of row {is_same.idxmax()}"
             raise BadInput(
-                f"{self.table.name}:{last.name}: {word}: remove one, choose rows by --filter "
-                "COLUMN=VALUE, or leave out rows that are equal by --distinct"
+                f"{self.table.name}:{second_row.name}: {problem}: remove one, choose rows by "
+                "--filter COLUMN=VALUE, or leave out rows that are equal by --distinct"
             )
 
     def _average(self, over: str) -> None:
-        """Keeps a row per word, with the mean response over its rows."""
+        """Keeps a row per word, with the mean response over its rows.
+
+        `over` says what the mean is over, for a note, e.g. "over subject".
+        """
         for name in dict.fromkeys((SURPRISAL, *self._columns)):
             if name not in (self.response, *self._groups):
-                self._by_word(name)  # refuses values that differ within a word
-        word = self.table.word
-        before = int(self.kept.sum())
-        values = Series(self.values(self.response)).where(self.kept)
-        self._values_of[self.response] = values.groupby(word).transform("mean").to_numpy()
-        self.kept &= ~Series(word).where(self.kept).duplicated().to_numpy()
+                self._values_of_words(name)  # refuses values that differ within a word
+        word_of_row = self.table.word_of_row
+        n_before = int(self.kept.sum())
+        responses = Series(self.values(self.response)).where(self.kept)
+        means = responses.groupby(word_of_row).transform("mean")
+        self._values_of[self.response] = means.to_numpy()
+        word_of_kept_row = Series(word_of_row).where(self.kept)
+        self.kept &= ~word_of_kept_row.duplicated().to_numpy()
         n = int(self.kept.sum())
         self.notes["average"] = (
-            f"{self.response}: mean {over}, {before:,} rows of {n:,} words; a formula with a group "
-            "of readers uses the rows as they are"
+            f"{self.response}: mean {over}, {n_before:,} rows of {n:,} words; a formula with a "
+            "group of readers uses the rows as they are"
         )
 
     def rows(self) -> DataFrame:
-        """Returns the columns of the formulas on the fitted rows; the index names the rows."""
-        kept = np.flatnonzero(self.kept)
-        rows = DataFrame(index=[self.table.where(row) for row in kept.tolist()])
+        """Returns the columns of the formulas on the fitted rows.
+
+        They are numbers, or texts of groups; the index has what messages call a row. `BadInput` for
+        an infinite value, and if the response is the same in all rows.
+        """
+        kept_rows = np.flatnonzero(self.kept)
+        rows = DataFrame(index=[self.table.where(row) for row in kept_rows.tolist()])
         for name in self._columns:
             if name in self._groups:
-                rows[name] = self.table.names(name).to_numpy()[kept]
+                rows[name] = self.table.names(name).to_numpy()[kept_rows]
                 continue
-            rows[name] = self.values(name)[kept]
-            infinite = np.isinf(rows[name])
-            if infinite.any():
-                raise BadInput(f"{infinite.idxmax()}: column {name} is infinite")
+            rows[name] = self.values(name)[kept_rows]
+            is_infinite = np.isinf(rows[name])
+            if is_infinite.any():
+                raise BadInput(f"{is_infinite.idxmax()}: column {name} is infinite")
         response = rows[self.response]
         if len(rows) > 1 and response.nunique() == 1:
-            same = f"{self.response} is {response.iloc[0]:g} in each of {len(rows):,} rows"
-            raise BadInput(f"{self.table.name}: {same}, so that nothing can predict it")
+            problem = f"{self.response} is {response.iloc[0]:g} in each of {len(rows):,} rows"
+            raise BadInput(f"{self.table.name}: {problem}, so that nothing can predict it")
         return rows
 
     def values(self, name: str) -> Values:
-        """Returns the values of all rows of the table, computed once; NaN where there is none."""
+        """Returns what a formula means by a name, for all rows of the table; NaN for no value.
+
+        It is a column, `NAME_prev_1` for that of an earlier word, or computed from the words.
+        """
         if name not in self._values_of:
-            self._values_of[name] = self._read(name)
+            self._values_of[name] = self._compute_values(name)
         return self._values_of[name]
 
-    def _read(self, name: str) -> Values:
-        """The values of a column, of an earlier word, or computed from the words."""
+    def _compute_values(self, name: str) -> Values:
+        """See `values`, which keeps them."""
         columns = self.table.frame.columns
-        if match := _LAG.fullmatch(name):
-            return self._lagged(match[1], int(match[2]))
-        other = {"length": "len", "len": "length"}.get(name, name)
-        if name not in columns and other in columns:
-            name = other
-        is_computed = name in COMPUTED and name not in columns
-        if is_computed and self.table.procedure.word in columns:
-            return self._computed(name)
+        lagged_name = _LAG.fullmatch(name)
+        if lagged_name:
+            return self._values_of_earlier_words(lagged_name[1], int(lagged_name[2]))
+        synonym = {"length": "len", "len": "length"}.get(name, name)
+        if name not in columns and synonym in columns:
+            name = synonym
+        can_be_computed = name in COMPUTED and self.table.procedure.word in columns
+        if can_be_computed and name not in columns:
+            return self._length_or_frequency(name)
         return self.table.numbers(name)
 
-    def _computed(self, name: str) -> Values:
-        """Length or log frequency of the words; see `COMPUTED`."""
+    def _length_or_frequency(self, name: str) -> Values:
+        """Returns the length or the log frequency of the word of each row; notes how.
+
+        `name` is one of `COMPUTED`; `freq` is the frequency with the other sign, as a surprisal.
+        """
         procedure = self.table.procedure
-        texts = self.table.names(procedure.word)
+        words = self.table.names(procedure.word)
         if name in ("length", "len"):
             self.notes[name] = f"{name}: characters of {procedure.word}"
-            lengths: Values = texts.str.len().where(texts != "").to_numpy(float)
+            lengths: Values = words.str.len().where(words != "").to_numpy(float)
             return lengths
-        sign = -1 if name == "freq" else 1
         proportion = f"wordfreq's proportion of {procedure.word}, language {procedure.language}"
-        self.notes[name] = f"{name}: {'-' if sign < 0 else ''}log2 of {proportion}"
-        return sign * log_frequencies(texts, procedure.language)
+        if name == "freq":
+            self.notes[name] = f"{name}: -log2 of {proportion}"
+            return -1 * log_frequencies(words, procedure.language)
+        self.notes[name] = f"{name}: log2 of {proportion}"
+        return log_frequencies(words, procedure.language)
 
-    def _lagged(self, base: str, lag: int) -> Values:
-        """Values of an earlier word, from a column that has them or by position."""
+    def _values_of_earlier_words(self, name: str, lag: int) -> Values:
+        """Returns, for each row, the value of a name at the word `lag` words before.
+
+        It is read from a column as `NAME_prev_1`, or looked up by position.
+        """
         table = self.table
         procedure = table.procedure
-        column = self.source.column if base == SURPRISAL else base
-        for spelling in (f"{column}_prev_{lag}", f"prev{lag if lag > 1 else ''}_{column}"):
-            if column and spelling in table.frame.columns:
-                self.notes["lags"] = f"earlier words' values from columns as {spelling}"
-                return table.numbers(spelling)
-        by_word = self._by_word(base)
-        earlier, is_beyond_gap = table.lagged(by_word, lag)
-        self._beyond_gap |= is_beyond_gap[table.word]
-        if base in (SURPRISAL, ENTROPY) and procedure.fill:
-            earlier = np.where(np.isnan(earlier), np.nanmean(by_word), earlier)
-        if base == SURPRISAL and procedure.lags_as_text:
-            texts = table.texts(procedure.text).to_numpy()[table.first_rows].astype(str)
-            earlier = earlier[np.argsort(texts, kind="stable")]
-        at_rows: Values = earlier[table.word]
+        column = self.source.column if name == SURPRISAL else name
+        for lagged_column in (f"{column}_prev_{lag}", f"prev{lag if lag > 1 else ''}_{column}"):
+            if column and lagged_column in table.frame.columns:
+                self.notes["lags"] = f"earlier words' values from columns as {lagged_column}"
+                return table.numbers(lagged_column)
+        values = self._values_of_words(name)
+        earlier, has_gap = table.values_of_earlier_words(values, lag)
+        self._beyond_gap |= has_gap[table.word_of_row]
+        if name in (SURPRISAL, ENTROPY) and procedure.fill:
+            earlier = np.where(np.isnan(earlier), np.nanmean(values), earlier)
+        if name == SURPRISAL and procedure.lags_as_text:  # see `Profile.lags_as_text`
+            first_rows = table.first_row_of_word
+            text_names = table.texts(procedure.text).to_numpy()[first_rows].astype(str)
+            earlier = earlier[np.argsort(text_names, kind="stable")]
+        at_rows: Values = earlier[table.word_of_row]
         return at_rows
 
-    def _by_word(self, name: str) -> Values:
-        """A value per word: that of all its rows if they agree, else of those that filters keep."""
-        word = self.table.word
+    def _values_of_words(self, name: str) -> Values:
+        """Returns the value of each word, (n words,), which all rows of the word must share.
+
+        If they do not, only rows that the filters of columns keep count; `BadInput` if these
+        differ, too.
+        """
+        word_of_row = self.table.word_of_row
         values = Series(self.values(name))
-        agree = values.groupby(word).transform("nunique") <= 1
-        values = values.where(agree | self._meets_column_filters)
-        first_values = values.groupby(word).transform("first")
+        is_shared = values.groupby(word_of_row).transform("nunique") <= 1
+        values = values.where(is_shared | self._meets_column_filters)
+        first_values = values.groupby(word_of_row).transform("first")
         differs = values.notna() & (values != first_values)
         if differs.any():
             row = int(differs.to_numpy().argmax())
@@ -273,5 +326,5 @@ class Selection:
                 f"{first_values[row]:g} in an earlier row of the same word: choose rows by "
                 "--filter COLUMN=VALUE, or give the readers a group in --formula"
             )
-        by_word: Values = values.groupby(word).first().to_numpy()
-        return by_word
+        values_of_words: Values = values.groupby(word_of_row).first().to_numpy()
+        return values_of_words

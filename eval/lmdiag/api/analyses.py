@@ -12,9 +12,9 @@ from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import (
     HumanTable,
     SurprisalSource,
-    own_surprisals,
     read_human,
     read_surprisals,
+    surprisals_in_table,
 )
 from lmdiag.analysis.items import is_table_file, items_of, labels_of
 from lmdiag.analysis.procedures import SURPRISAL, Procedure, ProcedureKeywords
@@ -127,7 +127,7 @@ def fit(
         check_table(table)  # before any model is loaded
     sources += _surprisals_of_models(models, table, asking, layers, on_progress)
     if not sources and SURPRISAL in table.frame.columns:
-        table, sources = own_surprisals(table)
+        table, sources = surprisals_in_table(table)
     if not sources:
         remedy = "name a model to ask, --model MODEL, or what has them, --surprisal COLUMN or FILE"
         raise BadInput(f"no surprisals: {remedy}")

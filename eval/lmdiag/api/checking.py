@@ -530,7 +530,7 @@ def _check_words(
         checked,
         notes=tuple(words.notes),
         reads=(first_text.removeprefix("reads "),),
-        texts=f"{len(texts):,}, of {len(words.words):,} words",
+        texts=f"{len(texts):,}, of {len(words.place_of_word):,} words",
         warnings=tuple(note.removeprefix("warning: ") for note in words.gap_notes()),
     )
     uses = [CheckedColumn(name, use) for name, use in words.uses().items()]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pandas import DataFrame, concat
 
-from lmdiag.analysis.human import HumanTable, SurprisalSource, with_places
+from lmdiag.analysis.human import HumanTable, SurprisalSource, with_word_columns
 from lmdiag.analysis.procedures import (
     ENTROPY,
     PLACES,
@@ -267,7 +267,7 @@ def ask_about_words(
     lines = (*table.gap_notes(), *ineffective, bos_line, model.warning, warning, shared)
     remarks = "; ".join(line for line in lines if line)
     units_per_bit = math.log(2) if table.procedure.units == "nats" else 1.0
-    rows = places[table.word]  # of each word of the table, its row in the table of surprisals
+    rows = places[table.word_of_row]  # of each word of the table, its row in the table of surprisals
     sources = []
     words_of_layers = words.groupby("layer") if layers else [(None, words)]
     for inner_layer, (layer, words_of_layer) in zip(inner_layers, words_of_layers, strict=True):
@@ -322,7 +322,7 @@ class NamedTexts(NamedTuple):
         with_names = surprisals.assign(text=[self.names[n - 1] for n in surprisals["text"]])
         if self.words is None:
             return with_names
-        positions = self.words.words["position"].to_numpy()
+        positions = self.words.place_of_word["position"].to_numpy()
         words = with_names.iloc[self.words.running_texts().places].reset_index(drop=True)
         are_integers = (positions % 1 == 0).all()
         return words.assign(position=positions.astype(int) if are_integers else positions)
@@ -342,7 +342,7 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS, sentence: str = "")
     columns = PLACES | {"sentence", "region"}
     table = read_rows(path, options, columns, raw=True, reads=("separator",), copies=True)
     profile = procedure_for(table.columns, None, Procedure(response="surprisal", sentence=sentence))
-    profile = with_places(profile, table.columns)
+    profile = with_word_columns(profile, table.columns)
     has_texts = profile.text or is_one_text(table.columns)
     if profile.position and profile.word and has_texts and not _has_texts_as_rows(table, profile):
         words = HumanTable(as_frame(table, raw=True), path.name, profile, table.notes)
