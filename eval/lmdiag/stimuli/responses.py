@@ -43,9 +43,10 @@ _WORDS = ("response", "word", "target")
 _SHARES = ("cloze", "target_cloze")
 _KNOWN = frozenset((*_ITEM, "sentence", "participant", "count", *_WORDS, *_SHARES))
 _RULE = "a row is a response (item, context, response), or a word with its count or cloze"
-_SEVERAL = re.compile(r"[^;|,/\n]*\w\s*[;|,/\n]\s*\w").match  # words with a sign between them
+# words with a sign between them
+_is_several_words = re.compile(r"[^;|,/\n]*\w\s*[;|,/\n]\s*\w").match
 _ROUNDING = 0.5  # percentages may be this much above 100
-_LIST = re.compile(r"\[.*\]|\{.*\}", re.DOTALL).fullmatch
+_is_json_text = re.compile(r"\[.*\]|\{.*\}", re.DOTALL).fullmatch
 
 
 def are_responses(table: Table, options: TableOptions) -> bool:
@@ -277,7 +278,7 @@ def _text_of_cell(table: Table, row: int, text: str) -> str:
 def _refuse_lists(table: Table, texts: Sequence[str]) -> None:
     """Refuses responses of which most are several words with a sign between them, as "cat, dog"."""
     n_filled = sum(text != "" for text in texts)
-    rows_of_several = [row for row, text in enumerate(texts) if _SEVERAL(text)]
+    rows_of_several = [row for row, text in enumerate(texts) if _is_several_words(text)]
     if 2 * len(rows_of_several) > n_filled > 0:
         row = rows_of_several[0]
         problem = f"the response {shortened(texts[row], 40)} is several: write a row per response"
@@ -299,7 +300,7 @@ def _refuse_contexts(table: Table, rows: DataFrame) -> None:
 
 def _json_notes(cells: Sequence[object]) -> Iterator[str]:
     """Yields a line if responses are written as lists or objects of JSON."""
-    lists = [cell for cell in cells if isinstance(cell, str) and _LIST(cell.strip())]
+    lists = [cell for cell in cells if isinstance(cell, str) and _is_json_text(cell.strip())]
     if lists:
         example = shortened(lists[0], 40)
         yield f"responses written as lists, of which the text is read: {len(lists):,}, as {example}"

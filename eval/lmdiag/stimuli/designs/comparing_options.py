@@ -17,7 +17,7 @@ _BAD = frozenset(("bad", "incorrect", "wrong", "ungrammatical", "ungram", "unacc
 _BAD |= {"*", "**", "?", "??", "?*", "*?", "#", "%"}
 _TRUE = frozenset(("1", "true", "yes", "y", "t", "+", "g"))
 _FALSE = frozenset(("0", "false", "no", "n", "f", "-", "ug", "b"))
-_IS_JUDGMENT = re.compile(r"gram|accept|judg|good|correct|label|status|formed|\bok\b").search
+_names_judgment = re.compile(r"gram|accept|judg|good|correct|label|status|formed|\bok\b").search
 
 
 def comparing_options(
@@ -70,7 +70,7 @@ def _good_level(name: str, values: DistinctValues) -> str | None:
     """
     good_words = _GOOD
     bad_words = _BAD
-    if _IS_JUDGMENT(name.casefold()):
+    if _names_judgment(name.casefold()):
         good_words |= _TRUE
         bad_words |= _FALSE
     good_levels = [level for level in values.levels if level.strip().casefold() in good_words]

@@ -296,7 +296,7 @@ class _ConditionFinder:
             return "names of measures: choose one by --filter"
         if not self.has_texts and is_outcome(name):
             return "response, not a condition"
-        if values.are_amounts and len(values.levels) <= MANY_LABELS:
+        if values.are_decimals and len(values.levels) <= MANY_LABELS:
             return "numbers that are not whole, not a condition"
         if values.is_number and (is_named_as(name, "position") or plain == "region"):
             return "position"

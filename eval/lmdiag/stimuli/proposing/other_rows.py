@@ -286,7 +286,7 @@ def _differs_with_one_text(layout: TableLayout, name: str, texts: Sequence[str])
     are_repeated = 2 * n_distinct(codes) <= np.count_nonzero(codes >= 0)
     if not are_repeated or is_determined_by(values.codes, [codes]):
         return False
-    return is_outcome(name) or (len(values.levels) > 2 and not values.are_counted)
+    return is_outcome(name) or (len(values.levels) > 2 and not values.are_running_numbers)
 
 
 def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:

@@ -91,7 +91,7 @@ def _has_relation(layout: TextColumns, texts: Sequence[str]) -> bool:
     for name, values in layout.values.items():
         if name not in texts and _names_similarity(folded(name)):
             return True
-        if folded(name) in score_names and values.are_amounts:
+        if folded(name) in score_names and values.are_decimals:
             return True
     first_levels = (level for values in layout.values.values() for level in values.levels[:3])
     inferences = _INFERENCES.intersection(map(folded, first_levels))

@@ -171,7 +171,7 @@ def _with_texts_once(table: Table) -> Table:
 
 def _may_have_responses(name: str, values: DistinctValues) -> bool:
     """Whether a column is named as a response, or has numbers that do not count or name rows."""
-    may_be_measure = values.is_number and not values.are_counted
+    may_be_measure = values.is_number and not values.are_running_numbers
     return is_outcome(name) or (may_be_measure and not _has_other_role(name))
 
 

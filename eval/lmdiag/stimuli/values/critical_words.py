@@ -22,7 +22,7 @@ Span = tuple[int, int]
 # names of the regions: the critical word and the words after it
 _REGIONS = ("critical", "spill_1", "spill_2")
 _JOINED = "critical_word"  # the critical words of wide columns that have one each
-_UNSPACED = re.compile(f"[{WITHOUT_SPACES}]").search
+_has_unspaced_script = re.compile(f"[{WITHOUT_SPACES}]").search
 _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc", "'''")
 _HAS_ZEROS = "some of them are 0"  # why positions count from 0
 _MOST_WORDS = 3  # of values, on average, that are words of a sentence
@@ -75,7 +75,7 @@ def _spans_of_word(text: str, word: str) -> list[Span]:
     """Returns where a word stands in a text, without regard to spellings; see `word_spans`."""
     if not word:
         return []
-    is_unspaced = bool(_UNSPACED(word))
+    is_unspaced = bool(_has_unspaced_script(word))
     spans = []
     start = text.find(word)
     while start >= 0:
@@ -306,7 +306,7 @@ def _span_at(text: str, position: int, start: int) -> Span:
         start: what positions count from, 0 or 1.
     """
     words = spans_of_words(text)
-    if len(words) == 1 and _UNSPACED(text):
+    if len(words) == 1 and _has_unspaced_script(text):
         remedy = "name the critical word itself, or divide the sentences by |"
         raise ValueError(f"position {position} counts words, which no blanks separate: {remedy}")
     last = len(words) - 1 + start
@@ -329,7 +329,7 @@ def _span_of_only(text: str, word: str) -> Span:
     shown = repr(shortened(word, 60))
     if len(spans) > 1:
         remedy = "give its position, from 1"
-        if _UNSPACED(word):
+        if _has_unspaced_script(word):
             remedy = "divide the sentences by | around it"
         raise ValueError(f"{shown} is {len(spans)} times in the sentence: {remedy}")
     if not spans:
@@ -340,7 +340,7 @@ def _span_of_only(text: str, word: str) -> Span:
             raise ValueError(f"{shown} is only a part of {whole}: give the whole word")
         raise ValueError(f"{shown} is not in the sentence: write it as it stands there")
     start, end = spans[0]
-    if _UNSPACED(word):
+    if _has_unspaced_script(word):
         return start, end
     overlapping = [span for span in words if span[1] > start and span[0] < end]
     return overlapping[0][0], overlapping[-1][1]

@@ -24,14 +24,14 @@ _LONG = 5  # words of a text that does not name an item
 _MARGIN = 0.25
 
 # ends of folded names of columns that number or name something
-_NUMBERS_ROWS = re.compile(r"(id|nr|no|num|number|item|code)\Z").search
+_ends_as_name_of_numbers = re.compile(r"(id|nr|no|num|number|item|code)\Z").search
 
-_NUMBERED = re.compile(r"([^\W\d_]+)[\W_]?\d+").fullmatch
+_letters_and_number = re.compile(r"([^\W\d_]+)[\W_]?\d+").fullmatch
 
 
 def names_rows(column: str) -> bool:
     """Returns whether a column is named as an id or a number, as `trial_nr` or `ItemCode`."""
-    return bool(_NUMBERS_ROWS(folded(column)))
+    return bool(_ends_as_name_of_numbers(folded(column)))
 
 
 def item_column(columns: Mapping[str, DistinctValues], texts: Sequence[str] = ()) -> str:
@@ -70,7 +70,7 @@ def _with_related_texts(columns: Mapping[str, DistinctValues], texts: Sequence[s
     if not names:
         return ""
     likeliest = names[0]
-    group_alike = all(columns[likeliest].is_same_as(columns[name]) for name in names)
+    group_alike = all(columns[likeliest].groups_rows_like(columns[name]) for name in names)
     return likeliest if is_named_as(likeliest, "item") or group_alike else ""
 
 
@@ -187,7 +187,7 @@ def participant_columns(columns: Mapping[str, DistinctValues]) -> list[str]:
 
 def _names_participant(level: str) -> bool:
     """Returns whether a value is a code of a participant, such as S01 or subj_12."""
-    match = _NUMBERED(level)  # letters and a number
+    match = _letters_and_number(level)  # letters and a number
     if match is None:
         return False
     letters = match[1]

@@ -41,24 +41,24 @@ _SAMPLE = 60  # items whose texts are compared
 _SHORT = 3  # words of a short text, on average
 _LONG = 5  # with more words a value is not a label, if no column names the items
 
-_FILE = re.compile(
+_is_file_name = re.compile(
     r"(https?://\S*|\S.*\.(jpe?g|png|gif|bmp|svg|tiff?|webp|wav|mp[34]|ogg|flac|avi|mov|html?|csv|"
     r"tsv|txt|json|pdf|docx?|xlsx?|textgrid))",
     re.IGNORECASE,
 ).fullmatch
-_LETTER = re.compile(r"[^\W\d_]").search
-_GAPS = re.compile(GAP, re.IGNORECASE).findall
-_UNDERSCORES = re.compile(SINGLE_GAP).findall
-_JOINED_PARTS = re.compile(
+_has_letter = re.compile(r"[^\W\d_]").search
+_gaps_in = re.compile(GAP, re.IGNORECASE).findall
+_underscores_in = re.compile(SINGLE_GAP).findall
+_has_joined_parts = re.compile(
     rf"[^\W_{WITHOUT_SPACES}]_[^\W_{WITHOUT_SPACES}]"
 ).search  # filler_1, a name in an experiment
-_LIST = re.compile(r"\[\s*([\d\"'\[{].*)?\]|\{\s*[\"'].*\}", re.DOTALL).fullmatch
-_PART_NUMBER = re.compile(r"[1-9]\d?\.[1-9]").fullmatch  # a name, as of a section
-_AMOUNT = re.compile(rf"\s*[-+]?[\d.,]+\s+[^\s{WITHOUT_SPACES}]+\s*").fullmatch
+_is_list_text = re.compile(r"\[\s*([\d\"'\[{].*)?\]|\{\s*[\"'].*\}", re.DOTALL).fullmatch
+_is_section_number = re.compile(r"[1-9]\d?\.[1-9]").fullmatch  # a name, as of a section
+_is_amount = re.compile(rf"\s*[-+]?[\d.,]+\s+[^\s{WITHOUT_SPACES}]+\s*").fullmatch
 # \w lacks the vowel signs of Indic scripts and the joiners between letters
-_WORDS = re.compile(r"[\w\u0900-\u0dff\u200c\u200d]+").findall
-_JOINED = re.compile(f"[{WITHOUT_SPACES}]").findall
-_QUESTION_END = re.compile(r"[?？][\"'”’»)]*\Z").search
+_words_in = re.compile(r"[\w\u0900-\u0dff\u200c\u200d]+").findall
+_unspaced_characters_in = re.compile(f"[{WITHOUT_SPACES}]").findall
+_ends_as_question = re.compile(r"[?？][\"'”’»)]*\Z").search
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class DistinctValues:
         as `392 ms`, is not a text.
         """
         texts = [level for level in self.sample if _has_words(level)]
-        n_texts = sum(not _AMOUNT(text) for text in texts)
+        n_texts = sum(not _is_amount(text) for text in texts)
         return 2 * n_texts >= len(self.sample)
 
     @property
@@ -128,7 +128,7 @@ class DistinctValues:
     @cached_property
     def have_letters(self) -> bool:
         """Whether some value has a letter."""
-        return any(_LETTER(level) for level in self.levels)
+        return any(_has_letter(level) for level in self.levels)
 
     @property
     def are_short(self) -> bool:
@@ -164,35 +164,35 @@ class DistinctValues:
     @cached_property
     def have_gaps(self) -> bool:
         """Whether most values have the mark of a missing word, as ___, or all one underscore."""
-        n_texts_with_gaps = sum(bool(_GAPS(text)) for text in self.levels)
+        n_texts_with_gaps = sum(bool(_gaps_in(text)) for text in self.levels)
         return 2 * n_texts_with_gaps > len(self.levels) or self.are_underscored
 
     @cached_property
     def have_one_gap(self) -> bool:
         """Whether each value has the mark of a missing word once."""
-        is_one_each = all(len(_GAPS(text)) == 1 for text in self.levels)
+        is_one_each = all(len(_gaps_in(text)) == 1 for text in self.levels)
         return (self.have_gaps and is_one_each) or self.are_underscored
 
     @cached_property
     def are_underscored(self) -> bool:
         """Whether there are several values and each has one underscore by itself, for a gap."""
-        is_one_each = all(len(_UNDERSCORES(text)) == 1 for text in self.levels)
+        is_one_each = all(len(_underscores_in(text)) == 1 for text in self.levels)
         return len(self.levels) > 1 and is_one_each
 
     @property
-    def are_amounts(self) -> bool:
+    def are_decimals(self) -> bool:
         """Whether all values are numbers from 0 up, of which some are not whole.
 
         A measure, such as a probability, has such values. Numbers of sections (1.1, 1.2) are names,
         and a column with a number below 0 may be the codes of a contrast (-0.5, 0.5).
         """
-        if not self.is_number or all(_PART_NUMBER(level) for level in self.levels):
+        if not self.is_number or all(_is_section_number(level) for level in self.levels):
             return False
         numbers = [float(level) for level in self.levels]
         return min(numbers) >= 0 and not all(number.is_integer() for number in numbers)
 
     @property
-    def are_counted(self) -> bool:
+    def are_running_numbers(self) -> bool:
         """Whether the values count something, such as trials: 0, 1, ... or 1, 2, ...
 
         There are three numbers or more, each in equally many rows.
@@ -204,7 +204,7 @@ class DistinctValues:
         from_one = {str(number) for number in range(1, n + 1)}
         return {*self.levels} in (from_zero, from_one)
 
-    def is_same_as(self, other: DistinctValues) -> bool:
+    def groups_rows_like(self, other: DistinctValues) -> bool:
         """Whether another column groups the rows in the same way, be it by other names."""
         n_pairs = n_distinct(combine_codes(self.codes, other.codes))
         return len(self.levels) == len(other.levels) == n_pairs
@@ -241,17 +241,17 @@ class DistinctValues:
         if self.is_number:
             return "number"
         values = [level.strip() for level in self.sample]
-        n_files = sum(bool(_FILE(value)) for value in values)
+        n_files = sum(bool(_is_file_name(value)) for value in values)
         if 2 * n_files >= len(values):
             return "file"
         if self._are_labels(items):
             return "label"
-        n_lists = sum(bool(_LIST(value)) for value in values)
+        n_lists = sum(bool(_is_list_text(value)) for value in values)
         if 2 * n_lists >= len(values):
             return "list"
         if not self.are_texts:
             return "word"
-        n_questions = sum(bool(_QUESTION_END(value)) for value in values)
+        n_questions = sum(bool(_ends_as_question(value)) for value in values)
         return "question" if 2 * n_questions > len(values) else "text"
 
     def _are_labels(self, items: NDArray[np.intp] | None) -> bool:
@@ -309,8 +309,8 @@ def distinct_values(codes: NDArray[np.intp], texts: Sequence[str]) -> DistinctVa
 def _has_words(text: str) -> bool:
     """Whether a text has letters and two words or more; names as filler_1 do not count."""
     if "_" in text:
-        text = " ".join(word for word in text.split() if not _JOINED_PARTS(word))
-    return n_words(text) >= 2 and bool(_LETTER(text))
+        text = " ".join(word for word in text.split() if not _has_joined_parts(word))
+    return n_words(text) >= 2 and bool(_has_letter(text))
 
 
 def n_words(text: str) -> int:
@@ -319,7 +319,7 @@ def n_words(text: str) -> int:
     In scripts without spaces it is the number of characters less 2, so that a text of four
     characters counts as two words.
     """
-    n_characters = len(_JOINED(text))  # of scripts without spaces
+    n_characters = len(_unspaced_characters_in(text))  # of scripts without spaces
     return max(len(text.split()), n_characters - 2)
 
 
@@ -337,8 +337,8 @@ def is_numeral(text: str) -> bool:
 
 def words_of(text: str) -> frozenset[str]:
     """Returns the words of a text, in lower case; its characters in scripts without spaces."""
-    words = _WORDS(text.lower())
-    characters = _JOINED(text)  # of scripts without spaces
+    words = _words_in(text.lower())
+    characters = _unspaced_characters_in(text)  # of scripts without spaces
     return frozenset((*words, *characters))
 
 

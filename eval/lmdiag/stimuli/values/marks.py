@@ -25,7 +25,7 @@ touch characters of scripts without blanks."""
 
 _CLOSING = "\"'”’»)"
 _END_MARKS = ".!?。！？।॥۔؟።፧։།။៕"
-_QUOTES = re.compile(r"(?<!\w)['‘’]").search
+_has_opening_quote = re.compile(r"(?<!\w)['‘’]").search
 SENTENCE_ENDS = f"{_END_MARKS}…{_CLOSING}"
 """Characters at the end of a whole sentence."""
 
@@ -41,7 +41,7 @@ def is_ended(text: str) -> bool:
         return False
     # an apostrophe behind a letter closes a quotation only if one was opened before it
     ends_in_apostrophe = text[-1:] in ("'", "’") and text[-2:-1].isalpha()
-    is_possessive = ends_in_apostrophe and not _QUOTES(text[:-1])
+    is_possessive = ends_in_apostrophe and not _has_opening_quote(text[:-1])
     return not is_possessive
 
 

@@ -142,15 +142,15 @@ _CONDITIONS = (
 _SENTENCES = ("sentence", "sent", "sentences", "s")
 
 # parts of folded names of columns of whole sentences
-_SENTENCE = re.compile(r"sentence|sent\b|satz|stimul|phrase|oracion|text").search
+_has_word_for_sentences = re.compile(r"sentence|sent\b|satz|stimul|phrase|oracion|text").search
 # parts of folded names of columns of critical words, and of their positions
-_CRITICAL = re.compile(r"crit|verb|disambig|target|wordpos|posit|^cw$").search
-_CRITICAL_POSITION = re.compile(
+_has_word_for_critical = re.compile(r"crit|verb|disambig|target|wordpos|posit|^cw$").search
+_has_word_for_positions = re.compile(
     r"(crit|verb|disambig|target).*(pos|ind|idx|word|num|nr)|wordpos|posit|crit(ical)?$"
 ).search
-_FROM_ZERO = re.compile(r"0[-_ ]?(idx|ind|base)|zero|(idx|index)[-_ ]?0").search
+_has_word_for_zero = re.compile(r"0[-_ ]?(idx|ind|base)|zero|(idx|index)[-_ ]?0").search
 
-_LIST = re.compile(
+_is_name_of_lists = re.compile(
     r"(lists?|lst|gro?u?ps?|versions?|latin|counterbalanc|subj|participant|session).*"
 ).fullmatch
 
@@ -158,9 +158,9 @@ _LIST = re.compile(
 _UNIT = re.compile(r"\Alog|(in)?(ms|msec|milliseconds)\Z")
 
 # the number or the letter of a list
-_NUMBERED = re.compile(r"(\d+|(?<![^\W\d_])[a-z])\Z")
+_LAST_NUMBER = re.compile(r"(\d+|(?<![^\W\d_])[a-z])\Z")
 
-_FILLER = re.compile(
+_is_name_of_fillers = re.compile(
     r"(filler.*|fill|practi[cs]e.*|prac|training|warm[\W_]?up)[\W_]*\d*", re.IGNORECASE
 ).fullmatch
 
@@ -175,7 +175,7 @@ def is_named_as(name: str, role: str) -> bool:
     (True, True, False)
     """
     plain = folded(name.removesuffix(DATA_SUFFIX))
-    return plain in NAMES[role] or (role == "list" and bool(_LIST(plain)))
+    return plain in NAMES[role] or (role == "list" and bool(_is_name_of_lists(plain)))
 
 
 def are_lists(name: str, levels: Iterable[str]) -> bool:
@@ -191,8 +191,8 @@ def are_lists(name: str, levels: Iterable[str]) -> bool:
     """
     if not is_named_as(name, "list"):
         return False
-    is_surely_list = bool(_LIST(folded(name.removesuffix(DATA_SUFFIX))))
-    levels_without_number = {_NUMBERED.sub("", level.strip().casefold()) for level in levels}
+    is_surely_list = bool(_is_name_of_lists(folded(name.removesuffix(DATA_SUFFIX))))
+    levels_without_number = {_LAST_NUMBER.sub("", level.strip().casefold()) for level in levels}
     return is_surely_list or len(levels_without_number) == 1
 
 
@@ -202,7 +202,7 @@ def names_sentences(name: str) -> bool:
     >>> names_sentences("TestSentence"), names_sentences("verb")
     (True, False)
     """
-    return bool(_SENTENCE(folded(name)))
+    return bool(_has_word_for_sentences(folded(name)))
 
 
 def names_critical(name: str, *, is_position: bool) -> bool:
@@ -211,13 +211,13 @@ def names_critical(name: str, *, is_position: bool) -> bool:
     >>> names_critical("CritWord", is_position=False), names_critical("verb", is_position=True)
     (True, False)
     """
-    search = _CRITICAL_POSITION if is_position else _CRITICAL
+    search = _has_word_for_positions if is_position else _has_word_for_critical
     return bool(search(folded(name)))
 
 
 def names_from_zero(name: str) -> bool:
     """Returns whether the name of a column, as `verb_0idx`, says that positions count from 0."""
-    return bool(_FROM_ZERO(name.casefold()))
+    return bool(_has_word_for_zero(name.casefold()))
 
 
 def is_outcome(name: str) -> bool:
@@ -252,7 +252,7 @@ def is_filler(level: str) -> bool:
     >>> is_filler("Filler 2"), is_filler("practice"), is_filler("filled gap")
     (True, True, False)
     """
-    return bool(_FILLER(level))
+    return bool(_is_name_of_fillers(level))
 
 
 def names_measures(levels: Collection[str]) -> bool:

@@ -29,7 +29,7 @@ _FACTORS: Mapping[str, Sequence[set[str]]] = {
     "length": [{"short", "long"}],
 }
 
-_SEPARATOR = re.compile(r"(?:\W|_)+").findall
+_separators_in = re.compile(r"(?:\W|_)+").findall
 _FIRST_NAMES = 20  # which are divided before all of them
 _MOST_LETTERS = 3  # parts of names that are single letters
 _MOST_UNMARKED = 3  # levels of a condition whose name no sign divides from another
@@ -82,7 +82,7 @@ def _divisions(names: Sequence[str]) -> Iterator[tuple[str, list[list[str]]]]:
     if all(is_numeral(name) for name in names):
         return
     first_name = names[0]
-    marks = _SEPARATOR(first_name)  # one sign or several, as " - "
+    marks = _separators_in(first_name)  # one sign or several, as " - "
     single_marks = "".join(marks)
     choices = [(mark, first_name.count(mark) + 1) for mark in (*marks, *single_marks)]
     choices.append(("", 2))
