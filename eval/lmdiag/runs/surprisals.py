@@ -267,7 +267,8 @@ def ask_about_words(
     lines = (*table.gap_notes(), *ineffective, bos_line, model.warning, warning, shared)
     remarks = "; ".join(line for line in lines if line)
     units_per_bit = math.log(2) if table.procedure.units == "nats" else 1.0
-    rows = places[table.word_of_row]  # of each word of the table, its row in the table of surprisals
+    # of each row of the table, the row of its word in the table of surprisals
+    rows = places[table.word_of_row]
     sources = []
     words_of_layers = words.groupby("layer") if layers else [(None, words)]
     for inner_layer, (layer, words_of_layer) in zip(inner_layers, words_of_layers, strict=True):
