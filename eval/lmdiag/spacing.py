@@ -35,17 +35,17 @@ class Apostrophes(NamedTuple):
 
 
 def _ending_in(words: str) -> Callable[[str], object]:
-    """Returns a search for one of some words, and an apostrophe, at the end of a text.
+    """Returns a function that finds one of some words, and an apostrophe, at the end of a text.
 
-    `words` is a regular expression, e.g. "[a-z]" for `l'`.
+    It returns a match or None. `words` is a regular expression, e.g. "[a-z]" for `l'`.
     """
     return re.compile(rf"(?:\A|[\s(«“\"-])(?:{words})['’]\Z", re.IGNORECASE).search
 
 
 def _beginning_with(parts: str) -> Callable[[str], object]:
-    """Returns a match of one of some parts of words at the beginning of a text.
+    """Returns a function that finds one of some parts of words at the beginning of a text.
 
-    `parts` is a regular expression, e.g. "['’](?:s|re)" for `'s` and `'re`.
+    It returns a match or None. `parts` is a regular expression, e.g. "['’](?:s|re)" for `'s`.
     """
     return re.compile(rf"(?:{parts})\b", re.IGNORECASE).match
 
@@ -113,7 +113,7 @@ def has_space(left: str, right: str, language: str = "") -> bool:
 
 
 def is_without_space(left: str, right: str) -> bool:
-    """Returns whether a word follows without a space where it is of a script without spaces.
+    """Returns whether no space stands between two texts, one of a script without spaces.
 
     >>> is_without_space("我", "喜欢"), is_without_space("我喜欢", "。"), is_without_space("a", ".")
     (True, True, False)

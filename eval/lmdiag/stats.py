@@ -323,8 +323,8 @@ def mcnemar(first: Values, second: Values) -> PairedTest:
     from scipy.special import ndtr
 
     n = len(first)
-    won = int((first > second).sum())
-    lost = int((first < second).sum())
+    won = int((first > second).sum())  # items that only the first has right
+    lost = int((first < second).sum())  # items that only the second has right
     z = _tango_score(0.0, won, lost, n)
     p = 2 * float(ndtr(-abs(z))) if won + lost else math.nan
     ci_low, ci_high = tango(won, lost, n) if n >= FEWEST else _UNDEFINED
@@ -349,6 +349,7 @@ def tango(won: int, lost: int, n: int) -> Interval:
             return end
 
         def excess(difference: float) -> float:
+            """Returns the score of a difference less `score`; it is 0 at the bound."""
             return _tango_score(difference, won, lost, n) - score
 
         return float(brentq(excess, observed, end, xtol=1e-12))

@@ -165,8 +165,9 @@ def date_text(value: Any) -> str:
 
 def shortened(text: object, most: int = 100) -> str:
     """Returns the text on one line of at most `most` characters, all of them visible."""
-    # `visible` makes a text longer: cut it before (to bound the work) and after.
-    return truncated(visible(" ".join(str(text)[: 2 * most].split())), most)
+    beginning = str(text)[: 2 * most]  # a text may be very long
+    one_line = " ".join(beginning.split())
+    return truncated(visible(one_line), most)  # `visible` makes a text longer
 
 
 def truncated(text: str, most: int = 60) -> str:
@@ -233,8 +234,7 @@ def capital(text: str) -> str:
 def describe_shared_tokens(words: Sequence[str]) -> str:
     """Returns how many words have no token of their own, and the first few of them.
 
-    Args:
-        words: each after the word before it, whose last token covers both.
+    Each is given after the word before it, whose last token covers both.
 
     >>> describe_shared_tokens(["is a", "of the", "is a"])
     '3 words that begin in a token of the word before (is a, of the)'
@@ -261,7 +261,7 @@ _FINAL = re.compile(r"[\s.,;:!?…。，、；：！？]+\Z")
 
 
 def plain_response(text: str) -> str:
-    """Returns a response in Unicode's form C, without outer blanks and final punctuation.
+    """Returns a response in Unicode's form C, without white space around it and final punctuation.
 
     >>> plain_response(" wooden spoon. "), plain_response("cafe\u0301") == "café"
     ('wooden spoon', True)
@@ -336,10 +336,10 @@ def misread_word(text: str) -> tuple[str, str]:
             original = content.decode()
         except UnicodeDecodeError:  # the word was not UTF-8
             continue
-        # é and two marks, as in é”…, may be meant: a single Chinese character is not enough
-        is_letter_of_europe = match[0][0] in "ÂÃÄÅÎÏÐÑâ"
+        # the text é”… may be meant as it is, although it is one Chinese character in UTF-8
+        is_unlikely_text = match[0][0] in "ÂÃÄÅÎÏÐÑâ"
         n_not_ascii = sum(not character.isascii() for character in original)
-        if is_letter_of_europe or n_not_ascii > 1:
+        if is_unlikely_text or n_not_ascii > 1:
             return word, original
     return "", ""
 
@@ -433,7 +433,7 @@ def closest(name: str, choices: Iterable[str]) -> str:
 
 @cache
 def type_adapter(kind: Any) -> Any:
-    """Returns pydantic's `TypeAdapter` of a type, which takes long to make."""
+    """Returns pydantic's `TypeAdapter` of a type; it is made once, since this takes long."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)

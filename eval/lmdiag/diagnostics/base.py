@@ -296,12 +296,12 @@ class Diagnostic:
 
     @property
     def is_form(self) -> bool:
-        """Whether it is for data of any name."""
+        """Whether it is a form of data, for tasks of any name, and not a built-in diagnostic."""
         return bool(self.form)
 
     @property
     def core(self) -> tuple[Column, ...]:
-        """Columns that rows of every diagnostic of this kind have, in their order."""
+        """Columns that the rows of every diagnostic that asks the same have, in their order."""
         return (*CORE, _GAP_SPACES) if self.asks == "word" else SENTENCES
 
     @property
@@ -325,10 +325,7 @@ class Diagnostic:
 
         A column beyond the core and the diagnostic's own is a break-down if it has a few distinct
         values, or is declared as one; a core column if both. Shares of people are
-        not break-downs.
-
-        Args:
-            rows: the columns of the rows, by name.
+        not break-downs. `rows` has the columns by name.
         """
         names_of_own = {column.name for column in self.columns}
         levels_of_column = self.own_levels(rows) if self.own_levels else {}
@@ -381,7 +378,7 @@ class Diagnostic:
             rows,
             predictions,
             self.levels(rows) if levels is None else levels,
-            left_only and not is_choice,  # a choice is asked with the whole sentence
+            left_only and not is_choice,  # the options of a choice are read as a whole
             folds,
             further_levels,
         )

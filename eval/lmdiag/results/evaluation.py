@@ -185,12 +185,14 @@ def evaluate_complete(
     evaluated = evaluate(stimuli, runs, protocol, folds, kind)
     reasons = list(evaluated.not_computed)
     names = list(evaluated.measures)
-    incomplete = set[str]()  # measures that need a row without a prediction
+    incomplete = set[str]()  # measures that lose items, since a row has no prediction
     if missing or asked:
-        n_all = _n_items_of_measures(stimuli, (), protocol, kind)
-        n_present = _n_items_of_measures(stimuli, missing, protocol, kind)
-        incomplete = {name for name, n in n_all.items() if n > n_present.get(name, 0)}
-        names = list(dict.fromkeys([*n_all, *names]))
+        n_with_all_rows = _n_items_of_measures(stimuli, (), protocol, kind)
+        n_without_missing = _n_items_of_measures(stimuli, missing, protocol, kind)
+        incomplete = {
+            name for name, n in n_with_all_rows.items() if n > n_without_missing.get(name, 0)
+        }
+        names = list(dict.fromkeys([*n_with_all_rows, *names]))
     if incomplete:
         names_text = ", ".join(name for name in names if name in incomplete)
         reasons.insert(0, f"{names_text}: {ids_text(missing)} missing, and they need these rows")
@@ -217,11 +219,7 @@ def _n_items_of_measures(
     """Returns measure -> its number of items if all rows but the missing ones have a prediction.
 
     They are counted on invented predictions: what a measure leaves out is decided by its own code
-    alone.
-
-    Args:
-        stimuli, protocol, kind: see `evaluate`.
-        missing: ids of rows.
+    alone. `missing` has ids of rows.
     """
     rows = stimuli.columns()
     is_present = [row_id not in missing for row_id in rows["id"]]
@@ -247,15 +245,15 @@ def _words_in_state(
 ) -> list[UnscoredWord]:
     """Returns the rows whose word is in a state without a log-probability, each once.
 
-    Of a sentence, the words are named that the tokenizer cannot represent, or its beginning.
-
-    Args:
-        rows: the columns of the rows, by name.
-        predictions: of these rows; one for each shuffle.
-        state: "unscorable" or "censored".
+    Of a sentence, the words are named that the tokenizer cannot represent, or its beginning. `rows`
+    has the columns by name, and `predictions` has one for each shuffle.
     """
     # predictions with neither a log-probability nor a number of tokens say nothing of any word
-    informative = [part for part in predictions if {*part.log_prob, *part.n_tokens} - {None}]
+    informative = [
+        part
+        for part in predictions
+        if any(value is not None for value in (*part.log_prob, *part.n_tokens))
+    ]
     positions: set[int] = set()
     for part in informative:
         positions.update(i for i in range(len(part.id)) if part.state(i) == state)
@@ -306,11 +304,8 @@ def _not_computed(
 ) -> list[str]:
     """Returns a line for each measure that rows and predictions do not allow to compute, and why.
 
-    Args:
-        stimuli: the rows.
-        predictions: of them; a column of predictions of another program may be None in all rows.
-        protocol: of which `k` is used.
-        scores: measure -> the scores that were computed.
+    Columns of predictions of another program may be None in all rows. `scores` has the measures
+    that were computed.
     """
     if predictions.labels:  # choices have no other measures
         return []
@@ -358,10 +353,7 @@ def _not_computed(
 def short_list_lines(rows: Columns, predictions: Predictions, k: Sequence[int]) -> list[str]:
     """Returns one line on the accuracy@k that a list of top words is too short for; [] without any.
 
-    Args:
-        rows: the columns of the rows, by name.
-        predictions: of these rows.
-        k: the ranks up to which top words count.
+    `rows` has their columns by name, and `k` the ranks up to which top words count.
     """
     lengths = []
     for row in measures.rows_with_expected(rows):

@@ -108,9 +108,7 @@ def item_rows(
 ) -> DataFrame:
     """Returns the columns of the data, the predictions and, of whole rows, the measures.
 
-    Args:
-        stimuli, predictions, per: see `items_of_predictions`.
-        scores: measure -> its scores; {} for none.
+    See `items_of_predictions`; `scores` is measure -> its scores, or {}.
     """
     is_whole = per in ("row", "sentence")
     measures = dict(measure_columns(stimuli, scores)) if is_whole else {}

@@ -87,10 +87,13 @@ def without_curves(scores: MeasureScores) -> dict[str, Scores]:
 
 
 def mean_scores(shuffles: Sequence[MeasureScores]) -> MeasureScores:
-    """Returns measure -> the mean over shuffles of each item that all of them have.
+    """Returns measure -> the mean scores over shuffles, of the items that all shuffles have.
 
-    An item is tied where it is tied in all of them; those in which it is tied are left out of its
-    mean.
+    The mean of an item leaves out the shuffles in which it is tied; if it is tied in all of them,
+    its mean is 0, and it is tied.
+
+    Args:
+        shuffles: measure -> its scores, for each shuffle.
     """
     if not shuffles:
         return {}

@@ -48,9 +48,9 @@ def id_if_not_name(model: ModelInfo) -> str:
 
 
 def distinct_names(ids: Iterable[str]) -> dict[str, str]:
-    """Returns the last part of each id or path; of those that end alike, as many as differ.
+    """Returns id or path -> its last part, or as many last parts as tell it from the others.
 
-    Word frequencies are called what they are.
+    Word frequencies are `NO_CONTEXT`, with their language if there are several.
 
     >>> distinct_names(["openai-community/gpt2", "runs/a/tiny", "runs/b/tiny"])
     {'openai-community/gpt2': 'gpt2', 'runs/a/tiny': 'a/tiny', 'runs/b/tiny': 'b/tiny'}
@@ -92,7 +92,7 @@ def model_label(model: ModelInfo | None, query: QueryOptions | None = None, name
     Args:
         model: None for one of which nothing is known.
         query: how it was asked; None to leave the knobs out.
-        name: takes the place of the name of the model; "" for that.
+        name: another name; "" for that of the model.
     """
     if model is None:
         return UNKNOWN_MODEL

@@ -27,7 +27,10 @@ _CONDITIONS = ("TA", "FN", "FA", "TN")
 
 
 def is_original_output(folder: Path) -> bool:
-    """Returns whether a path is a folder with files of the original code."""
+    """Returns whether a path is a folder with files of the original code.
+
+    Their names are modelpreds-PART-MODEL and modeltgtprobs-PART-MODEL.
+    """
     return is_folder(folder) and any(folder.glob("model[pt]*-*-*"))
 
 

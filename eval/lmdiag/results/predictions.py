@@ -134,10 +134,11 @@ def write(path: Path, predictions: Iterable[Predictions]) -> None:
 
 
 def read(path: Path) -> dict[SettingKey, Predictions]:
-    """Returns setting -> predictions; `UNNAMED` -> predictions of a file that names no settings.
+    """Returns (perturbation, number of the shuffle) -> the predictions of this setting in a file.
 
-    The file is Parquet or JSON lines, of a run or of another program. `BadInput` if it is missing
-    or damaged, or a value is not what its column holds; names file, row and column.
+    A file that names no settings has one, `UNNAMED`. It is Parquet or JSON lines, of a run or of
+    another program. `BadInput`, which names file, row and column, if it is missing or damaged, or a
+    value is not what its column holds.
     """
     with opened(path) as file:
         is_parquet = file.read(4) == b"PAR1"
@@ -226,11 +227,7 @@ def _tuples_of_rows(column: pa.ListArray) -> list[tuple[Any, ...] | None]:
 
 
 def predictions_of_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Predictions:
-    """Returns checked predictions of records, one per row.
-
-    Args:
-        records: where each is, e.g. "FILE:3", and its values by column.
-    """
+    """Returns checked predictions of records: where each is, e.g. "FILE:3", and its values."""
     places = []
     values = []
     for place, record in records:
@@ -371,9 +368,10 @@ def align(
 def check_possible(part: Predictions, stimuli: Stimuli, where: str) -> None:
     """Refuses probabilities at one blank that cannot be true together.
 
-    Words of which none begins another sum to at most 1, those of the rows with the same blank
-    included if they are one token: several masks are another distribution. A word of one token that
-    has rank 1 is not below the first of the list.
+    Of words of which none begins another, the probabilities sum to at most 1. The words are the top
+    words, and the targets of one token of all rows with the same blank: in place of a target of
+    several tokens stand several masks, which have another distribution. A target of one token that
+    has rank 1 is not less probable than the first of the top words.
 
     Args:
         part: predictions in the order of the rows.
@@ -404,7 +402,7 @@ def check_possible(part: Predictions, stimuli: Stimuli, where: str) -> None:
         blank = blanks[row]
         log_prob_of_word = log_probs_at.setdefault(blank, {})
         for word, value in word_log_probs:
-            key = without_differences(word)
+            key = without_differences(word)  # words that may be the same tokens are one
             log_prob_of_word[key] = max(value, log_prob_of_word.get(key, -math.inf))
         if row < last_row_of_blank[blank]:
             continue
@@ -521,11 +519,8 @@ def normalise(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
 
     Sums over sentences follow from their words, rounding above 0 is cut, and the mark of a word's
     beginning is removed from top words, with a note. `BadInput` if there are no predictions,
-    nothing in them can be scored, some rows only have top words, or these have other white space.
-
-    Args:
-        part: the predictions, as they were read.
-        where: the file, for messages.
+    nothing in them can be scored, some rows only have top words, or these have other white space;
+    `where` is the file, for the message.
     """
     if not part.id:
         raise BadInput(f"{where} is empty: write one prediction per line")

@@ -429,11 +429,7 @@ def results_of_setting(
 ) -> Results:
     """Returns results with the figures of one setting alone, and nothing else that a run records.
 
-    Args:
-        stimuli: the rows.
-        setting: name of the setting.
-        content: its figures.
-        model: that answered; None for predictions of another program.
+    `model` is None for predictions of another program.
     """
     task = stimuli.task
     unknown_model = ModelInfo(

@@ -136,11 +136,9 @@ class RunDirectory:
     def _refuse_other_run(
         self, identity: Mapping[str, Any], owner: Mapping[str, Any] | None
     ) -> None:
-        """Refuses a run if the directory belongs to another one.
+        """Refuses a run with an identity if the directory belongs to another one.
 
-        Args:
-            identity: of the run, see `lmdiag.results.identity`.
-            owner: the identity of the run in the directory; None if it is empty.
+        `owner` is the identity of the run in the directory; None if it is empty.
         """
         if owner is None:
             return

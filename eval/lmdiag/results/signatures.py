@@ -137,8 +137,9 @@ _DEVICE = r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)"
 def model_slug(model_id: str, revision: str | None, name: str | None = None) -> str:
     """Returns the folder name of a model; `name` (`--name`) takes the place of the id.
 
-    `org/name` becomes org--name, and so does a relative path of a local folder. Of an absolute path
-    it is the last name, with the folder above it where the last name is only a training step.
+    `org/name` becomes org--name, and so does a relative path of a local folder. Of an absolute
+    path, and of one that begins with `..`, it is the last name, with the folder above it where the
+    last name is only a training step.
     """
     family, _, file = model_id.partition(":")
     if family == "ngram" and Path(user_path(file)).is_absolute():

@@ -60,9 +60,7 @@ def answers_of_run(path: Path, inputs: Inputs, info: ModelInfo | None = None) ->
 def refuse_other_rows(folder: Path, inputs: Inputs) -> None:
     """Refuses inputs, before a model is loaded, if their directory has a run on other rows.
 
-    Args:
-        folder: of the model.
-        inputs: what is asked.
+    `folder` is that of the model.
     """
     if inputs.protocol.chat:  # the name of the directory depends on the model's chat template
         files = sorted(folder.glob(f"*-chat*/{results.RESULTS}"))

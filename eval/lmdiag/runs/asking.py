@@ -215,14 +215,8 @@ def _refuse_other_model(
 ) -> None:
     """Refuses a server whose model is not the one that gave the saved answers.
 
-    The log-probabilities of fixed texts, saved with the first answers under `Model.check_key`, tell
-    two models of one name apart.
-
-    Args:
-        model: the model behind a server.
-        answers: those of the journal, by key.
-        journal: gets the log-probabilities if it does not have them.
-        processes: see `ask`.
+    The log-probabilities of fixed texts, which are saved in the journal with the first answers,
+    under `Model.check_key`, tell two models of one name apart. `answers` are those of the journal.
     """
     log_probs = answers.get(model.check_key, model.info.check_log_probs)
     log_probs = processes.share(log_probs)
@@ -235,10 +229,7 @@ def _refuse_other_model(
 def _show_share(show: Callable[[float], None], before: int, after: int, share: float) -> None:
     """Shows a batch of which a share, in [0, 1], is answered.
 
-    Args:
-        show: takes the number of contexts that are answered.
-        before, after: the number before the batch and after it.
-        share: of the batch.
+    `show` takes a number of contexts, and `before` and `after` are those around the batch.
     """
     show(before + share * (after - before))
 
@@ -333,10 +324,7 @@ def start_warning(model: Model, texts: Mapping[str, str]) -> str | None:
     """Returns one line about rows with an empty text, for a model that reads nothing before it.
 
     None without such rows, and for a model that reads a token or a prompt before every text.
-
-    Args:
-        model: the model that is asked.
-        texts: row -> the text that the model reads.
+    `texts` is row -> the text that the model reads.
     """
     empty_rows = [row for row, text in texts.items() if not text]
     reads_nothing_before = (
@@ -351,9 +339,7 @@ def start_warning(model: Model, texts: Mapping[str, str]) -> str | None:
 def control_warning(model: Model, texts: Mapping[str, str]) -> str | None:
     """Returns one line about texts with the name of a control token, e.g. `</s>`; None without any.
 
-    Args:
-        model: the model that is asked.
-        texts: what the line calls a text -> the text.
+    `texts` is what the line calls a text -> the text.
     """
     distinct_texts = list(dict.fromkeys(texts.values()))
     names_in_text = dict(zip(distinct_texts, model.control_names(distinct_texts), strict=True))

@@ -109,11 +109,9 @@ def _varied_knobs(
     `BadInput` if `unit` varies and the weights are too coarse: the search over words needs float32.
 
     Args:
-        info: of the model.
         asks: what the rows ask, "word" or "sentence".
         values: the knobs that vary, if they apply.
         options: how the model was loaded.
-        processes: of which the first one prints.
     """
     possible_knobs = applicable_knobs(asks, info.kind, counts_words=info.counts_words)
     knobs = [knob for knob in possible_knobs if knob in values]
@@ -156,13 +154,9 @@ def _question_keys(model: Model, inputs: Inputs) -> tuple[str, ...]:
 
 
 def _choice(knob: str, options: LoadOptions, model: Model, asks: str) -> str:
-    """Returns the choice of a knob; for `bos="auto"`, what it does with this model.
+    """Returns the choice of a knob, e.g. of "unit"; for `bos="auto"`, what it does with this model.
 
-    Args:
-        knob: its name, e.g. "unit".
-        options: how the model is asked.
-        model: the model.
-        asks: what the rows ask, "word" or "sentence".
+    `asks` is what the rows ask, "word" or "sentence".
     """
     if knob == "bos" and options.bos == "auto":
         is_sentence = asks == "sentence" and options.elicitation == "probability"

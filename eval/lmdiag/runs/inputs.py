@@ -48,19 +48,19 @@ class Inputs:
         )
 
     def identity(self, info: ModelInfo) -> dict[str, str | None]:
-        """Returns what runs in one directory have in common, see `results.identity`."""
+        """Returns what must be equal for two runs to share a directory, see `results.identity`."""
         is_word = self.asks == "word"
         return results.identity(info, self.protocol, self.fingerprint, asks_words=is_word)
 
     def designs(self) -> dict[str, Design]:
-        """Returns the designs of the tasks of own rows, with what looks wrong in them."""
+        """Returns task -> the design of its rows, with what looks wrong; without built-in tasks."""
         designs = {task: design_of(rows, self.design) for task, rows in self.stimuli.items()}
         return {task: design for task, design in designs.items() if design}
 
     def record(self, results: Results, warning: str | None) -> Results:
-        """Returns results with the design of own rows and the warnings of model and rows.
+        """Returns results that also say how the user's rows are analysed and were read.
 
-        `warning` is that of the model, or None.
+        They get the warnings of what looks wrong in the rows, after `warning`, that of the model.
         """
         warnings = [warning] if warning else []
         for task, design in self.designs().items():

@@ -267,10 +267,7 @@ def _finish_with_kept_answers(
     The file of predictions stays, and the results are replaced at once: whatever ends the process,
     the directory has the earlier run or the new one.
 
-    Args:
-        directory: of both runs, taken.
-        model, inputs: of the new run.
-        earlier: the results of the earlier run.
+    `earlier` has the results of the earlier run; the other arguments are those of the new one.
     """
     path = directory.path
     print(
@@ -305,8 +302,6 @@ def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool
     """Returns the inputs as a model is asked: with its prompt, without options that have no effect.
 
     Args:
-        inputs: as the user gave them.
-        model: the model that is asked.
         warns: also print remarks on `bos` and the warning of the model.
         prints: whether this process prints the options that have no effect, and warnings.
     """
@@ -392,14 +387,7 @@ def save(
     n_processes: int,
     seconds: Mapping[str, float],
 ) -> Results:
-    """Writes predictions, one per setting; returns the results that follow from the file.
-
-    Args:
-        path: the run directory.
-        model, inputs: what was asked.
-        predictions: of each setting of the inputs.
-        n_contexts, n_processes, seconds: see `results_of`.
-    """
+    """Writes predictions, one per setting, into a run directory; returns `results_of` the file."""
     write(path / results.PREDICTIONS, predictions)
     return results_of(path, model, inputs, n_contexts, n_processes, seconds)
 
@@ -418,7 +406,6 @@ def results_of(
         path: the run directory.
         model, inputs: what was asked.
         n_contexts: number of distinct contexts.
-        n_processes: number of processes that shared the run.
         seconds: step -> how long it took.
     """
     info = model.info

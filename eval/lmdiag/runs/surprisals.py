@@ -75,8 +75,6 @@ def word_surprisals(
     without a word. Equal texts are asked once.
 
     Args:
-        model: the model to ask.
-        texts: what it reads.
         cuts: of each text, the positions, in characters, where a word is cut in two; () for none.
         entropy: ask for the entropy before each word, too.
         how: further arguments of `ask`.
@@ -190,8 +188,7 @@ def _sharing_neighbours(words: Sequence[WordSpan]) -> list[str]:
 def shared_tokens_warning(table: DataFrame) -> str | None:
     """Returns a line on the words without a token of their own; None if there are none.
 
-    Args:
-        table: of `word_surprisals`, in which such words have "previous" in `SHARES_TOKEN`.
+    In a table of `word_surprisals`, such words have "previous" in the column `SHARES_TOKEN`.
     """
     if SHARES_TOKEN not in table:
         return None
@@ -225,8 +222,7 @@ def ask_about_words(
     needs them.
 
     Args:
-        model: the model to ask.
-        options: how it was loaded.
+        options: how the model was loaded.
         table: the words, with human measures.
         layers: after which the model answers, see `Model.at_layers`; () for the last one.
         output: keeps answers, see `kept_answers`.
@@ -307,10 +303,9 @@ class NamedTexts(NamedTuple):
     words: HumanTable | None = None
 
     def of_table(self, surprisals: DataFrame) -> DataFrame:
-        """Returns the surprisals of these texts with their names, and of the words of a table.
+        """Returns the surprisals of all words of these texts with the names and words of the table.
 
-        Args:
-            surprisals: of all words of the texts, a table of `LanguageModel.surprisals`.
+        `surprisals` is a table of `LanguageModel.surprisals`.
         """
         if "layer" not in surprisals:
             return self._of_layer(surprisals)
