@@ -44,12 +44,12 @@ def task_id(key: FigureKey) -> str:
 
 
 def leaderboard_figures(results: Results) -> dict[str, Figure]:
-    """Returns the id of each task of the benchmark -> the run's figure, without undefined ones."""
+    """Returns id of a column of the leaderboard -> the figure of a run, without undefined ones."""
     from pandas import DataFrame
 
-    declared = DataFrame(columns().keys())
-    declared["task_id"] = [*map(task_id, columns())]
-    table = declared.merge(figure_records([results])).dropna(subset="value")
+    table = DataFrame(columns().keys())  # a row per column: task, setting, measure, by, level
+    table["task_id"] = [task_id(key) for key in columns()]
+    table = table.merge(figure_records([results])).dropna(subset="value")
     return dict(zip(table["task_id"], table["figure"], strict=True))
 
 

@@ -50,7 +50,10 @@ def is_on_hub(source: str) -> bool:
 
 
 def check_repo_id(repo_id: str, option: str) -> str:
-    """Returns the id of a repository; `BadInput` if it is not namespace/name."""
+    """Returns the id of a repository; `BadInput` if it is not namespace/name.
+
+    `option` is what the message calls it, e.g. "--repo-id".
+    """
     if not is_repo_id(repo_id):
         raise BadInput(f"{option} {repo_id!r} is not a repository id: write namespace/name")
     return repo_id

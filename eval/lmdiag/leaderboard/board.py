@@ -71,7 +71,7 @@ class Board:
 
     @cached_property
     def protocol(self) -> Protocol:
-        """How every model is asked."""
+        """How every model is asked: by default options, on the tasks of the board."""
         has_verbs = any(rows.diagnostic.has_verbs for rows in self.stimuli.values())
         verbs = stimuli.load_verbs(self.data, revision=self.revision) if has_verbs else ()
         return Protocol(tasks=self.tasks, verbs=len(verbs) or None)
@@ -83,7 +83,10 @@ class Board:
         return results.signature(self.protocol, results.combined_fingerprint(fingerprints))
 
     def folder(self, request: RunRequest) -> Path:
-        """Returns the run directory of a request; another signature is another directory."""
+        """Returns the run directory of a request: `runs/DIGEST/PRECISION/MODEL/PROTOCOL`.
+
+        The digest is of the signature of the board: runs on other data are in other directories.
+        """
         digest = hashlib.sha256(self.signature.encode()).hexdigest()[:8]
         slug = results.model_slug(request.model, request.commit or None)
         return self.runs / digest / request.precision / slug / results.protocol_slug(self.protocol)

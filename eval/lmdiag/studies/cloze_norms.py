@@ -190,7 +190,10 @@ class ClozeNorms(Presentable):
 
     @property
     def notes(self) -> list[str]:
-        """Lines that say what was read and left out, and how the models were asked."""
+        """Lines that say what was read and left out, and how the models were asked.
+
+        For example, "demo:causal: causal, unit token, float32".
+        """
         (rows,) = self.runs[0].stimuli.values()
         lines = [*rows.notes]
         for model, run in zip(self.models, self.runs, strict=True):
@@ -250,8 +253,8 @@ class ClozeNorms(Presentable):
 def _trials_and_words_of(run: Run) -> tuple[Trials, Sequence[ItemWords]]:
     """The rows of a run with the model's predictions, and the words of each item."""
     [(task, rows)] = run.stimuli.items()
-    predictions = run.predictions[task][NONE, 0]
-    folds = run.results.model.word_folds
+    predictions = run.predictions[task][NONE, 0]  # of unperturbed rows
+    folds = run.results.model.word_folds  # differences between words that do not count, e.g. case
     trials = Trials(rows.columns(), vars(predictions), {}, folds=folds)
     return trials, words_of_items(trials)
 

@@ -111,7 +111,7 @@ class Comparison:
 
     @property
     def label(self) -> str:
-        """What was compared, in words: the name of the headline figure, else the usual one."""
+        """What was compared, in words: the label of a headline figure, or measure and level."""
         diagnostic = diagnostics.get(self.task)
         for headline in diagnostic.headlines:
             is_same = self.by == headline.by and self.level in headline.levels

@@ -36,7 +36,12 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
     The levels of the first condition are side by side, those of the second have colours, and lines
     join the means; each combination of further conditions, suite and model has a panel. Where each
     region is analysed by itself, regions are side by side and cells have colours, without items.
-    All panels have one scale. `name` is that of the plot.
+    All panels have one scale.
+
+    Args:
+        name: of the plot.
+        analysis: its tables `cells` (mean and interval of each cell) and `items` (the value of each
+            item in each cell) are drawn.
     """
     titles = [*analysis.conditions]
     # a prefix, so that no other column has the name of a condition

@@ -159,7 +159,11 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
 
 
 def _axis(runs: Sequence[Results]) -> Axis:
-    """What the figures of some runs are drawn against."""
+    """What the figures of some runs are drawn against.
+
+    Layers if any run was asked after an inner layer, training steps if all models are checkpoints
+    of a training, otherwise numbers of parameters.
+    """
     if any(run.protocol.layer is not None for run in runs):
         return "layers"
     return "steps" if all(run.model.training_step is not None for run in runs) else "sizes"
@@ -323,11 +327,12 @@ def _axis_channel(data: pd.DataFrame, axis: Axis) -> Spec:
 def _trend_chart(data: pd.DataFrame, axis: Axis, form: str) -> Spec:
     """Figures against training step, layer or number of parameters (`at`).
 
-    With a column `panel`, each figure has a panel and each family a line in it; without, all
-    figures are lines of one plot. `form` is "%" for proportions, else "".
+    With a column `panel`, each figure has a panel, and each family (`series`) a line in it;
+    without, all figures are lines of one plot. `form` is "%" for proportions, else "".
     """
     if "panel" not in data:
         return _curves(data, axis, form=form)
+    # models of no family last, whose points are grey and not joined
     data = data.sort_values("series", key=lambda names: names == _OTHER_MODELS, kind="stable")
     families = [name for name in distinct(data, "series") if name != _OTHER_MODELS]
     styles = {name: number for number, name in enumerate(families)}
