@@ -627,11 +627,7 @@ def meanings(data: pd.DataFrame) -> str:
 
 
 def curve_chart(
-    data: pd.DataFrame,
-    choices: pd.DataFrame,
-    color: str,
-    form: str,
-    scale_values: Sequence[float] = (),
+    data: pd.DataFrame, choices: pd.DataFrame, color: str, form: str, reach: Sequence[float] = ()
 ) -> Spec:
     """Returns a specification curve: figures in ascending order, and below them their choices.
 
@@ -641,11 +637,11 @@ def curve_chart(
         choices: place, choice, and whether its knob is the `strongest`; a row per point and knob.
         color: of the points, e.g. "var(--c1)".
         form: of the figures: "%" for proportions, "+%" for differences, "" for others.
-        scale_values: further values that the scale has to show.
+        reach: further values that the scale has to show.
     """
     values = data.reindex(columns=["value", "low", "high", "chance"])
-    lowest = min([values.min().min(), *scale_values])
-    highest = max([values.max().max(), *scale_values])
+    lowest = min([values.min().min(), *reach])
+    highest = max([values.max().max(), *reach])
     y = numeric(domain=[lowest, highest], nice=True, zero=False)
     # the axes of both charts have the same width, so that points are above their choices
     axis_width = {"minExtent": 150, "maxExtent": 150}

@@ -24,13 +24,10 @@ FLOOR = 1e-8
 
 
 class _PairTexts(NamedTuple):
-    """The texts of a chart of contrasts.
+    """The texts of a chart of contrasts: its title, and how it is read.
 
-    Attributes:
-        title: of the chart.
-        reading: how it is read.
-        axis: title of an axis; {} stands for "good" or "bad".
-        value: what tooltips call a value, likewise.
+    `axis` is the title of an axis, and `value` what tooltips call its values; {} stands for "good"
+    or "bad".
     """
 
     title: str
@@ -182,13 +179,7 @@ def axis_of(column: str, title: str, values: pd.Series[float], is_bits: bool) ->
 
 
 def _line(bad: Any, good: Any, axes: Spec, **options: Any) -> Spec:
-    """A thin line through points.
-
-    Args:
-        bad, good: coordinates of the points, x and y.
-        axes: the channels `x` and `y` of a chart of contrasts.
-        options: of the mark, e.g. `strokeDash`.
-    """
+    """A thin line through the points at x = bad, y = good; `axes` are the channels x and y."""
     rows = drawing.inline(pd.DataFrame({"bad": bad, "good": good}))
     return {"data": rows, **mark("line", axes, color=MUTED, strokeWidth=1, **options)}
 
@@ -196,14 +187,10 @@ def _line(bad: Any, good: Any, axes: Spec, **options: Any) -> Spec:
 def _marks(
     data: pd.DataFrame, column: str, styles: Mapping[str, _MarkStyle], *lines: Spec, **channels: Any
 ) -> Spec:
-    """A chart with a mark per item, drawn above `lines`.
+    """A chart with a mark per row of the data, an item, drawn above the layers `lines`.
 
-    Args:
-        data: a row per item.
-        column: whose values differ in colour, fill and shape.
-        styles: value of the column -> how it is drawn, in the order of the legend.
-        lines: layers.
-        channels: `x`, `y` and `tooltip`.
+    `styles` says how each value of `column` is drawn, in the order of the legend; `channels` are
+    `x`, `y` and `tooltip`.
     """
     color, fill, shape = zip(*styles.values(), strict=True)
     title = "prefers" if column == "verdict" else None
@@ -217,11 +204,8 @@ def _marks(
 def _density_chart(pairs: pd.DataFrame, axes: Spec, color: str, diagonal: Spec) -> Spec:
     """The number of contrasts in each cell of a grid, where single marks would cover each other.
 
-    Args:
-        pairs: a row per contrast, with columns `bad` and `good`.
-        axes: the channels `x` and `y`, which have one scale.
-        color: of the cells; the more contrasts, the more opaque.
-        diagonal: the layer of a line, drawn below the cells.
+    `pairs` has a row per contrast, with columns `bad` (x) and `good` (y). The more contrasts, the
+    more opaque is the colour of a cell. The layer `diagonal` is drawn below the cells.
     """
     scale = axes["x"]["scale"]
     low, high = scale["domain"]

@@ -55,13 +55,10 @@ def figure_plots(
     colors: Sequence[str] = COLORS,
     styles: Mapping[str, int] = {},
 ) -> list[Plot]:
-    """Returns a list with one dot plot of figures, or an empty one if the table has no rows.
+    """Returns a dot plot of a table with a row per figure, as a list; [] if it has no rows.
 
-    Args:
-        kind, name: see `Plot`.
-        title: begins the caption, which then says what the marks mean.
-        table: a row per figure; its columns are those of `lmdiag.report.charts.drawing`.
-        form, colors, styles: see `dot_plot`.
+    The caption begins with the title and says what the marks mean. For `kind` and `name` see
+    `Plot`, for all other arguments `dot_plot`.
     """
     if table.empty:
         return []

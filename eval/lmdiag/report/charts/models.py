@@ -186,8 +186,7 @@ def _positions(runs: Mapping[str, Results], axis: Axis) -> dict[str, int]:
 def _family_on_axis(run: Results, axis: Axis) -> str:
     """The name that runs have in common if a line joins their figures along an axis.
 
-    It is the model of which checkpoints or layers were run, or the family of models of several
-    sizes.
+    That is the model whose checkpoints or layers were run, or a family of models of several sizes.
     """
     if axis == "steps":
         return trained_model(run.model.id, run.model.revision)
@@ -240,26 +239,18 @@ def condition_trends(
     else:
         effects["series"] = effects["effect"]
         subject += f" ({', '.join(distinct(effects, 'label'))})"
+    unit = UNITS.get(analysis.response)
     effect_plots = _design_curves(
-        effects.assign(at=effects["model"].map(positions)),
-        axis,
-        name=f"{name}-effects",
-        subject=subject,
-        title="difference",
-        unit=UNITS.get(analysis.response),
+        effects.assign(at=effects["model"].map(positions)), axis,
+        name=f"{name}-effects", subject=subject, title="difference", unit=unit,
         meaning="Lines are 95% intervals over items, the line across marks an effect of zero.",
         colors=effect_colors,
-    )
+    )  # fmt: skip
     mean_plots = _design_curves(
-        analysis.cells.assign(series=cell_names, at=analysis.cells["model"].map(positions)),
-        axis,
-        name=f"{name}-means",
-        subject=f"mean {response} by condition",
-        title=response,
-        unit=UNITS.get(analysis.response),
-        meaning="Lines are 95% intervals within items.",
-        colors=colors,
-    )
+        analysis.cells.assign(series=cell_names, at=analysis.cells["model"].map(positions)), axis,
+        name=f"{name}-means", subject=f"mean {response} by condition", title=response, unit=unit,
+        meaning="Lines are 95% intervals within items.", colors=colors,
+    )  # fmt: skip
     return [*effect_plots, *mean_plots]
 
 
@@ -281,7 +272,7 @@ def _design_curves(
             (layer or training step).
         axis: what `at` is.
         name: begins the names of the charts.
-        subject, meaning: begin and end the caption: what is drawn, and what the marks mean.
+        subject, meaning: begin and end of the caption.
         title, unit: of the axis of values.
         colors: of the series.
     """
@@ -338,11 +329,6 @@ def _trend_chart(data: pd.DataFrame, axis: Axis, form: str) -> Spec:
     styles = {name: number for number, name in enumerate(families)}
     if _OTHER_MODELS in distinct(data, "series"):
         styles[_OTHER_MODELS] = OTHERS
-    return line_plot(
-        data,
-        _axis_channel(data, axis),
-        form=form,
-        joined=families,
-        styles=styles,
-        independent="" if form else "y",
-    )
+    x = _axis_channel(data, axis)
+    independent = "" if form else "y"  # proportions have one scale, from 0 to 1
+    return line_plot(data, x, form=form, joined=families, styles=styles, independent=independent)

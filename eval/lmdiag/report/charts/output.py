@@ -40,8 +40,7 @@ def palette() -> dict[str, str]:
 def resolve_colors(spec: Any) -> Any:
     """Returns a specification, or a part of one, with colours in place of CSS variables.
 
-    The rows below the key "data" are kept: a text in them is data, also where it looks like a
-    variable.
+    The rows below the key "data" are kept: texts in them are not colours.
     """
     if isinstance(spec, dict):
         parts = {}

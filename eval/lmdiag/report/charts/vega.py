@@ -14,23 +14,18 @@ _TYPES = {"numbers": "quantitative", "names": "nominal", "ordered": "ordinal"}
 
 
 def field(column: str, of: Literal["numbers", "names", "ordered"], **options: Any) -> Spec:
-    """Returns a channel (x, color, ...) that shows a column, e.g. `{"field": "n", "type": ...}`.
+    """Returns a channel (x, color, ...) that shows the values of a column.
 
-    Args:
-        column: its name in the data of the chart.
-        of: what its values are.
-        options: further keys of the channel, e.g. `title`, `scale`, `axis`.
+    `of` says what they are; `options` are further keys of the channel, e.g. `title` or `scale`.
     """
     return {"field": column, "type": _TYPES[of], **options}
 
 
 def mark(kind: str, encoding: Spec, **options: Any) -> Spec:
-    """Returns a layer with a mark for each row of the data.
+    """Returns a layer with a mark ("point", "rule", "line", "text", ...) for each row of the data.
 
-    Args:
-        kind: e.g. "point", "rule", "line", "text".
-        encoding: name of a channel (x, y, color, ...) -> the channel.
-        options: of all marks, e.g. `strokeWidth`.
+    `encoding` is name of a channel (x, y, color, ...) -> the channel; `options` are those of all
+    marks, e.g. `strokeWidth`.
     """
     return {"mark": {"type": kind, **options}, "encoding": encoding}
 
