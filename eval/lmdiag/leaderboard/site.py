@@ -110,8 +110,13 @@ def _json_record(
         for row in rows
     ]
     other_records = [
-        {"name": x.name, "reason": x.reason, "detail": x.detail, "claimed": x.claimed}
-        for x in others
+        {
+            "name": entry.name,
+            "reason": entry.reason,
+            "detail": entry.detail,
+            "claimed": entry.claimed,
+        }
+        for entry in others
     ]
     record = {
         "schema_version": 1,

@@ -302,7 +302,8 @@ def compare_runs(
             if pair and (len(pair.base.items) or len(pair.new.items) or pair.n_tied):
                 pairs.append(pair)
     if measures and "all" not in measures:
-        chosen = select_measures(measures, dict.fromkeys(pair.key.measure for pair in pairs))
+        available_measures = dict.fromkeys(pair.key.measure for pair in pairs)
+        chosen = select_measures(measures, available_measures)
         pairs = [pair for pair in pairs if pair.key.measure in chosen]
     return compare_pairs(pairs, seed=seed)
 
@@ -438,7 +439,8 @@ def _undefined_comparison(pair: ScoredPair) -> Comparison:
 def _same_by_construction(pairs: Sequence[ScoredPair]) -> dict[int, int]:
     """Position of a pair -> position of the pair of another measure whose test is the same.
 
-    Only measures of `SAME_TEST` can have such a pair, and they do if all scores are equal.
+    Only measures of `SAME_TEST` can have such a pair (`tse` that of `sensitivity`), and they do if
+    the scores of both models are equal.
     """
     positions = {(pair.key, pair.number): position for position, pair in enumerate(pairs)}
     same_as = {}
