@@ -16,7 +16,7 @@ try:  # `evaluate` would otherwise advise to install the package `lmdiag`, anoth
     from lmdiag.results.evaluation import short_list_lines
     from lmdiag.results.predictions import normalise, predictions_of_records
     from lmdiag.stimuli import Stimuli
-    from lmdiag.stimuli.reading.conversion import converted
+    from lmdiag.stimuli.reading.conversion import converted_columns
     from lmdiag.tables.table_files import Problems, Table, row_index
     from lmdiag.types import BadInput
 except ImportError as error:
@@ -186,7 +186,7 @@ def _columns(rows: list[dict[str, Any]], task: str) -> dict[str, list[Any]]:
     places = [f"reference {number}" for number in range(1, len(rows) + 1)]
     table = Table.of_rows("references", rows, row_index(places))
     problems = Problems()
-    columns = converted(table, task, problems)
+    columns = converted_columns(table, task, problems)
     problems.raise_all()
     if len(set(columns["id"])) < len(rows):
         raise BadInput("references have the same id more than once: give each row once")

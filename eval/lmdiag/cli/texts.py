@@ -132,7 +132,7 @@ def _read_texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
     """
     from lmdiag.runs.surprisals import NamedTexts, read_texts
     from lmdiag.stimuli.reading.conversion import markup_problem
-    from lmdiag.stimuli.reading.steps import odd_characters, two_forms
+    from lmdiag.stimuli.reading.steps import notes_on_letter_forms, notes_on_odd_characters
 
     path = user_path(file)
     is_standard_input = file == "-"
@@ -161,7 +161,7 @@ def _read_texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
         if "\0" in line:
             raise BadInput(f"{name}:{number}: the text has a NUL character: remove it")
     table = Table.of(name, {"text": lines}, row_index(line_numbers, "line"))
-    notes = (*two_forms(table), *odd_characters(table))
+    notes = (*notes_on_letter_forms(table), *notes_on_odd_characters(table))
     return NamedTexts(lines, [*line_numbers], notes)
 
 

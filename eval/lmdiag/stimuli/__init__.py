@@ -26,7 +26,7 @@ from lmdiag.options import RowKeywords, RowOptions, check_names, pop_options, wi
 from lmdiag.stimuli.dataset import VERBS, find, read_file
 from lmdiag.stimuli.extended_sets import EXTENDED_SETS, TEXT, extended_rows
 from lmdiag.stimuli.proposing.proposals import UnknownLayout, check_layout
-from lmdiag.stimuli.reading.conversion import checked
+from lmdiag.stimuli.reading.conversion import checked_columns
 from lmdiag.stimuli.reading.steps import read_items
 from lmdiag.stimuli.responses import are_responses, response_rows
 from lmdiag.stimuli.stimulus_rows import Stimuli, sample
@@ -209,7 +209,7 @@ def _stimuli(
         commit: of the data set; None if it is not known.
         options: the limit and the seed of the sample.
     """
-    columns = checked(table, task)
+    columns = checked_columns(table, task)
     index = table.rows.index
     whole = None
     if options.limit is not None and options.limit < len(table):

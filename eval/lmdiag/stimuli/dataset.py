@@ -40,7 +40,7 @@ from lmdiag.files.reading import (
 )
 from lmdiag.files.writing import take_lock
 from lmdiag.stimuli.extended_sets import EXTENDED_SETS, TEXT, extended_task
-from lmdiag.stimuli.reading.forms import SHORT_NAMES, form_of, in_form
+from lmdiag.stimuli.reading.forms import SHORT_NAMES, form_of, with_form
 from lmdiag.tables.table_files import TABLE_SUFFIXES, Table, read_table, row_index
 from lmdiag.tables.text_tables import is_text_table
 from lmdiag.text import shortened
@@ -166,7 +166,7 @@ class Dataset:
             names["UID"] = path.stem
         known = {SHORT_NAMES.get(column, column) for column in table.columns}
         columns = {name: [text] * len(table) for name, text in names.items() if name not in known}
-        return in_form(table.with_columns(columns), place.as_posix())
+        return with_form(table.with_columns(columns), place.as_posix())
 
 
 def _concatenated(parts: Sequence[Table]) -> Table:

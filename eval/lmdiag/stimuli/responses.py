@@ -156,13 +156,13 @@ def _with_contexts(table: Table, gap: str) -> Table:
         perhaps = f"; perhaps {option}" if option else ""
     if not word:
         rule = f"{_RULE}; --response names the column of responses{perhaps}"
-        raise table.lacks(_WORDS[0], rule)
+        raise table.missing_column_error(_WORDS[0], rule)
     divided = without_gaps(table.with_columns({"target": table.columns[word]}), gap)
     if "context" not in divided.columns:
         rule = _RULE
         if "sentence" in table.columns:
             rule += "; a sentence has ___ in the place of the word, or another mark: --gap TEXT"
-        raise table.lacks("context", rule + perhaps)
+        raise table.missing_column_error("context", rule + perhaps)
     return divided
 
 

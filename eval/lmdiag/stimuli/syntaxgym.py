@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
 
-from lmdiag.stimuli.reading.forms import joined
+from lmdiag.stimuli.reading.forms import join_regions
 from lmdiag.tables.table_files import Table, row_index
 from lmdiag.text import ValidationProblem, first_problem
 from lmdiag.types import BadInput
@@ -84,7 +84,7 @@ def suite_rows(value: Any, name: str, stem: str) -> Table:
         for condition in item.conditions:
             place = f"{name}, item {item.item_number}, condition {condition.condition_name}"
             regions = [(region.region_number, region.content) for region in condition.regions]
-            sentence, spans = joined(regions, suite.region_meta or {}, place)
+            sentence, spans = join_regions(regions, suite.region_meta or {}, place)
             rows[place] = {
                 "id": f"{title}/{item.item_number}/{condition.condition_name}",
                 "item": f"{title}/{item.item_number}",

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, iterparse
 
 from lmdiag.files import reading
 from lmdiag.files.reading import MAX_CELL, MAX_TABLE, check_size
-from lmdiag.tables.table_headers import KNOWN_NAMES, Rows, TextRow, below_titles
+from lmdiag.tables.table_headers import KNOWN_NAMES, Rows, TextRow, header_and_data
 from lmdiag.text import date_text, folded, shortened, suggest
 from lmdiag.types import BadInput
 
@@ -50,7 +50,7 @@ def excel_rows(path: Path, sheet: str = "") -> Rows:
     except Exception as error:  # openpyxl does not check what it reads
         raise BadInput(f"{path} cannot be read: not valid Excel ({shortened(error)})") from None
     if not rows_of_sheet:
-        return below_titles([], "row")
+        return header_and_data([], "row")
     title = _title_of_table(rows_of_sheet)
     notes = []
     if len(titles) > 1 and not sheet:
@@ -59,7 +59,7 @@ def excel_rows(path: Path, sheet: str = "") -> Rows:
     rows = rows_of_sheet[title]
     width = _widest(rows)
     padded = [(row, row, cells + ("",) * (width - len(cells))) for row, _, cells in rows]
-    return below_titles(padded, "row", notes)
+    return header_and_data(padded, "row", notes)
 
 
 def _widest(rows: list[TextRow]) -> int:

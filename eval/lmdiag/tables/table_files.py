@@ -265,7 +265,8 @@ class Table:
                 continue
             row, what = next(iter(wrong_types.items()))  # the first wrong value
             n_filled = sum(value is not None for value in values)
-            if len(wrong_types) < n_filled or folded(name) in _READ_COLUMNS:
+            has_plain_values = len(wrong_types) < n_filled
+            if has_plain_values or folded(name) in _READ_COLUMNS:
                 remedy = "write one text, number or truth value in a cell, or leave the column out"
                 value = shortened(repr(values[row]), 40)
                 raise self.error(row, f"the column {name} has {what}, {value}: {remedy}")
@@ -281,7 +282,7 @@ class Table:
         """The values of a column as plain Python values, see `_plain_value`."""
         values = self.columns[name]
         types = set(map(type, values))
-        has_nan = float in types and any(value != value for value in values)
+        has_nan = float in types and any(value != value for value in values)  # only NaN differs
         if types <= _PLAIN_TYPES and not has_nan:
             return values
         return [_plain_value(value) for value in values]
@@ -297,7 +298,11 @@ class Table:
         }
 
     def labels(self, level: str) -> list[int | str]:
-        """Returns a level of the index of the rows, see `row_index`."""
+        """Returns one level of the index of the rows, a value per row.
+
+        Args:
+            level: "below", "name", or for the places "line" or "row"; see `row_index`.
+        """
         return [*self.rows.index.get_level_values(level)]
 
     @cached_property
@@ -313,18 +318,22 @@ class Table:
                 name that is returned as it is.
         """
         place = self._places[row]
-        mark = _MARKS[self.rows.index.names[0]]
+        mark = _MARKS[self.rows.index.names[0]]  # ":" before a line, ", row " before a row
         return place if isinstance(place, str) else f"{self.name}{mark}{place}"
 
     def places(self, rows: Sequence[int]) -> str:
-        """Returns what messages call some rows, e.g. "lines 4, 5"."""
+        """Returns what messages call some rows, e.g. "lines 4, 5".
+
+        Args:
+            rows: their positions, from 0.
+        """
         return shown_places(self.rows.index[[*rows]])
 
     def error(self, row: int, message: str) -> BadInput:
-        """Returns the error that a row is wrong."""
+        """Returns the error that a row, by its position from 0, is wrong: "my.csv:3: MESSAGE"."""
         return BadInput(f"{self.where(row)}: {message}")
 
-    def refuse(self, wrong: Mapping[int, str]) -> None:
+    def refuse_rows(self, wrong: Mapping[int, str]) -> None:
         """Raises the problem of the first wrong row, and names the places of the other ones.
 
         Args:
@@ -357,7 +366,8 @@ class Table:
         other_rows = self.rows.drop(columns=[*without])
         columns = {**dict(other_rows.items()), **_as_objects(new_columns, other_rows.index)}
         rows = DataFrame(columns, index=other_rows.index, copy=False)
-        check_size(self.name, *rows.shape[::-1])
+        n_rows, n_columns = rows.shape
+        check_size(self.name, n_columns, n_rows)
         table = replace(self, rows=rows, notes=(*self.notes, *notes))
         for name in new_columns:
             table._refuse_long_texts(name)
@@ -368,7 +378,7 @@ class Table:
         return replace(self, notes=(*self.notes, *notes))
 
     def of_rows_at(self, rows: Sequence[int] | NDArray[Any]) -> Table:
-        """Returns some rows; one may be there several times."""
+        """Returns the table of the rows at some positions; one may be there several times."""
         return replace(self, rows=self.rows.iloc[rows])
 
     def column_of(self, name: str, option: str) -> str:
@@ -392,8 +402,8 @@ class Table:
             raise BadInput(f"{self.name}: {option}: {problem}")
         return column
 
-    def lacks(self, column: str, rule: str) -> BadInput:
-        """Returns the error that a column is missing: what may be meant, and what is there.
+    def missing_column_error(self, column: str, rule: str) -> BadInput:
+        """Returns the error that a column is missing, which names similar and all columns.
 
         Args:
             column: known name that is missing.
@@ -404,7 +414,7 @@ class Table:
         return BadInput(f"{self.name}: {problem}; found: {', '.join(names):.800}; {rule}")
 
     def source_names(self) -> list[str]:
-        """Returns the names of the columns, those that the user named as in the source."""
+        """Returns the names of the columns in the source, before the user named them otherwise."""
         return [*dict.fromkeys(self.chosen.get(name, name) for name in self.columns)]
 
 
@@ -421,7 +431,7 @@ def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> Table:
 
     Args:
         path: of the file.
-        raw: see above.
+        raw: leave missing values as they are written.
         sheet: of an Excel file: name or number from 1; "" for the first that has some text.
     """
     suffix = path.suffix.lower()
@@ -433,12 +443,12 @@ def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> Table:
         return Table.of_rows(str(path), reading.read_json_list(path)).plain()
     if suffix in (".json", ".jsonl"):
         records = [*reading.read_json_lines(path)]
-        lines = [int(place.rpartition(":")[2]) for place, _ in records]
+        lines = [int(place.rpartition(":")[2]) for place, _ in records]  # 3 of "my.jsonl:3"
         index = row_index(lines, "line", below=lines)
         return Table.of_rows(str(path), [row for _, row in records], index).plain()
     if suffix == ".xlsx":
-        return _of_cells(str(path), excel_rows(path, sheet), "row", raw=raw)
-    return _of_cells(str(path), text_rows(path), "line", raw=raw)
+        return _table_of_cells(str(path), excel_rows(path, sheet), "row", raw=raw)
+    return _table_of_cells(str(path), text_rows(path), "line", raw=raw)
 
 
 def has_json_rows(path: str | Path) -> bool:
@@ -448,7 +458,7 @@ def has_json_rows(path: str | Path) -> bool:
     return is_json_file and bool(reading.json_layout(path))
 
 
-def _of_cells(name: str, file_rows: Rows, unit: str, *, raw: bool) -> Table:
+def _table_of_cells(name: str, file_rows: Rows, unit: str, *, raw: bool) -> Table:
     """The table of the rows of a text or Excel file; see `read_table`.
 
     Args:

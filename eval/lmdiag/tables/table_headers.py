@@ -66,7 +66,7 @@ def is_number(text: str) -> bool:
     return True
 
 
-def below_titles(rows: Sequence[TextRow], unit: str, notes: Sequence[str] = ()) -> Rows:
+def header_and_data(rows: Sequence[TextRow], unit: str, notes: Sequence[str] = ()) -> Rows:
     """Returns the header of a file and its data, without titles, second headers and notes.
 
     Args:
@@ -150,8 +150,8 @@ def _count_further_headers(rows: Sequence[TextRow]) -> int:
     if with_json:
         return with_json[-1]
     columns = [*zip(*(cells for _, _, cells in rows), strict=False)]
-    for n in range(min(_MOST_FURTHER, len(rows) - _FEWEST_BELOW), 0, -1):
-        # is the table one with n further headers?
+    most = min(_MOST_FURTHER, len(rows) - _FEWEST_BELOW)  # rows must be left to compare them with
+    for n in range(most, 0, -1):  # are the first n rows further headers?
         have_numbers = []  # for each column, whether it has numbers and no words below them
         for column in columns:
             values = column[n:]

@@ -16,9 +16,9 @@ from lmdiag.tables.table_headers import (
     KNOWN_NAMES,
     Rows,
     TextRow,
-    below_titles,
     can_be_names,
     has_known_name,
+    header_and_data,
 )
 from lmdiag.text import folded, shortened
 from lmdiag.types import BadInput
@@ -102,7 +102,7 @@ def text_rows(path: Path) -> Rows:
         notes.append(f"separator: line 1 is passed over, sep={separator}")
     check_size(path, 1 + header.count(separator), 0)
     parsed_rows = _parsed_rows(path, text, first, header, separator)
-    rows, _, notes_on_rows = below_titles(parsed_rows, "line", notes)
+    rows, _, notes_on_rows = header_and_data(parsed_rows, "line", notes)
     if rows and _has_row_names(rows, header, separator):
         line, number, cells = rows[0]
         rows[0] = (line, number, ("", *cells))
@@ -319,7 +319,8 @@ def _has_quoted_fields(text: str, separator: str) -> bool:
 def _pcibex_names(path: Path, text: str) -> dict[int, str]:
     """Number -> name of the columns in the comments at the beginning of results of PCIbex.
 
-    For example, {1: "Results reception time", 2: "MD5 hash"}; {} for other files.
+    For example, {1: "Controller name", 2: "Item number"} for "# 1. Controller name." and "# 2. Item
+    number."; {} for other files.
     """
     names: dict[int, str] = {}
     for line in _lines(path, text[:_LONGEST_COMMENTS]):
@@ -361,7 +362,7 @@ def _pcibex_rows(path: Path, text: str) -> Rows:
             if any(cells[len(names) :]):
                 cells = next(csv.reader([line]))
             while len(cells) > len(names) and not cells[-1]:
-                cells.pop()  # of a spreadsheet
+                cells.pop()  # an empty cell that a spreadsheet added
             if len(cells) > len(names):
                 n = f"{len(cells)} fields, and the comments above name {len(names)} columns"
                 raise BadInput(f"{path}:{number}: {n}")

@@ -64,6 +64,7 @@ def _item_column(layout: TextColumns) -> dict[str, str]:
 def words_in_gaps(layout: TextColumns) -> Iterator[TableOptions]:
     """Yields the options that read words, or the words of conditions, at the gap of a text."""
     words = layout.words
+    # a word that the texts have elsewhere is not the one of the gap
     if len(words) > 1 or (words and not layout.stands_in(words[0], layout.gapped)):
         options = _options_for_words(layout, {**_item_column(layout), "sentence": layout.gapped})
         gap = "_" if layout.values[layout.gapped].are_underscored else ""
@@ -94,9 +95,9 @@ def _options_for_conditions(
         names: of the columns of texts.
         columns: known name -> column, of what stands beside the texts.
     """
-    split = split_of(names, layout.values)
-    condition = wide_condition(layout.values, names)
-    pair = pair_of_texts(names) if len(names) == 2 else ()
+    split = split_of(names, layout.values)  # of names as sg_match, which name two conditions
+    condition = wide_condition(layout.values, names)  # the column that gets the names
+    pair = pair_of_texts(names) if len(names) == 2 else ()  # the good one first
     is_compared = bool(pair) and are_judged(pair)
     return TableOptions(
         columns=named_options(columns),
@@ -122,7 +123,7 @@ def parts_of_sentences(layout: TextColumns) -> Iterator[TableOptions]:
         if between:
             yield between
     if any(map(pairs_of_conditions, places)):
-        return
+        return  # parts of two conditions are not regions of one sentence
     regions = parts or _numbered_parts(layout)
     if regions:
         columns = named_options(_item_column(layout))
@@ -150,19 +151,21 @@ def _region_options(names: Sequence[str]) -> list[str]:
 def _part_columns(layout: TextColumns) -> list[str]:
     """The neighbouring columns with the parts of sentences, four or more; [] for none.
 
-    In scripts with capitals, the first alone begins with them; see also `_are_parts`.
+    In scripts with capitals, the first part alone begins with them. The parts after it are of words
+    or texts, and may end sentences only in the last column; `_are_parts` decides in the end.
     """
     parts: list[str] = []
     for name, values in layout.values.items():
         is_part = layout.kinds[name] in _WORD_KINDS and values.have_letters
-        capital = values.share_capital
-        if is_part and parts and (capital is None or capital < 0.5):
+        share_capital = 0.0 if values.share_capital is None else values.share_capital
+        if is_part and parts and share_capital < 0.5:
             parts.append(name)
         elif _are_parts(layout, parts):
             break  # the parts end before this column
         else:  # they may begin here
-            begins = (capital is None or capital >= 0.9) and values.mean_words >= 2
-            parts = [name] if is_part and begins and values.are_fragments else []
+            has_capitals = values.share_capital is None or share_capital >= 0.9
+            begins = has_capitals and values.mean_words >= 2 and values.are_fragments
+            parts = [name] if is_part and begins else []
         if len(parts) > 1 and not values.are_fragments:
             break  # this column ends sentences
     while parts and layout.kinds[parts[-1]] == "label":
@@ -318,6 +321,7 @@ def texts_after_contexts(layout: TextColumns) -> Iterator[TableOptions]:
         yield from _word_after_parts(layout)
         return
     options_for_sentences: list[TableOptions] = []
+    # of several contexts, it is known which one the sentences follow only by a known name
     if len(layout.contexts) < 2 or len(named_columns("context", layout.contexts)) == 1:
         further = layout.related([x for x in layout.sentences if x != context])
         options_for_sentences = [*_sentences_after(layout, context, further)]
@@ -337,8 +341,8 @@ def texts_after_contexts(layout: TextColumns) -> Iterator[TableOptions]:
 def _word_after_parts(layout: TextColumns) -> Iterator[TableOptions]:
     """Yields the options that read targets after contexts in several columns, as text1 and text2.
 
-    The names of these differ in their numbers alone. Texts of conditions, with the same words, are
-    no parts of one context.
+    The names of these differ in their numbers alone. Columns with the same words have texts of
+    conditions, and no parts of one context.
     """
     parts = [x for x in layout.sentences if re.search(r"\d", x)]
     stems = {re.sub(r"\d+", "", name) for name in parts}
@@ -364,6 +368,7 @@ def _context_column(layout: TextColumns) -> str:
     levels = layout.values[text].levels
     if all(map(ends_open, levels)):
         return text
+    # columns with about as many different words as there are texts; conditions have fewer
     are_words = all(
         layout.kinds[name] == "word" and 2 * len(layout.values[name].levels) >= len(levels)
         for name in layout.words
@@ -397,8 +402,8 @@ def _sentences_after(
 def _may_follow(layout: TextColumns, context: str) -> bool:
     """Whether the words of the table may follow a column of contexts.
 
-    It is called context, or it has no sentence ends (for words of several conditions), or does not
-    have the word in whole sentences.
+    A column `context` is always one. Another column has texts that do not end as sentences, if
+    there are words of several conditions, or else no whole sentences with the word in them.
     """
     if context == "context":
         return True
@@ -460,9 +465,8 @@ def labels_by_text(layout: TextColumns, texts: Sequence[str]) -> list[str]:
         texts: names of the columns of texts; one alone has no such labels.
     """
     endings = [_distinct_ending(name, texts) for name in texts]
-    families: dict[
-        str, list[str]
-    ] = {}  # name without the ending -> columns: label -> label1, label2
+    # name without the ending -> columns, as label -> label1, label2
+    families: dict[str, list[str]] = {}
     for name, values in layout.values.items():
         if name in texts or len(values.levels) > MOST_LABELS:
             continue

@@ -18,7 +18,7 @@ from lmdiag.stimuli.reading.forms import (
     PAIR,
     form_of,
     is_region,
-    joined_text,
+    join_texts,
     unknown_mark,
 )
 from lmdiag.stimuli.values.kinds import FEW_ROWS, DistinctValues, ValueKind, values_of
@@ -190,9 +190,9 @@ class _Fitting:
         is_phrase = kind == "label" and self.values(column).mean_words >= _PHRASE_WORDS
         is_in_doubt = is_phrase or len(self.table) <= FEW_ROWS
         if column == name and is_in_doubt:
-            text_names = {"sentence", "context", *PAIR}.intersection(self.names) - {name}
-            kinds = {self.kind(self._column(text_name)) for text_name in text_names}
-            if kinds.isdisjoint(("text", "question")) or text_names == {"context"}:
+            other_names = {"sentence", "context", *PAIR}.intersection(self.names) - {name}
+            other_kinds = {self.kind(self._column(other)) for other in other_names}
+            if other_kinds.isdisjoint(("text", "question")) or other_names == {"context"}:
                 return True
         if name == "context" and kind == "question" and "target" not in self.names:
             return False
@@ -321,7 +321,7 @@ def _chosen_by_option(table: Table, text: str) -> tuple[Table, dict[str, str]]:
     if known_name not in (*TEXT_COLUMNS, *PAIR):
         raise BadInput(f"--columns {text!r}: a range is for regions and texts")
     rows = zip(*(table.columns[part] for part in parts), strict=True)
-    joined_texts = [joined_text(str(content or "") for content in row) for row in rows]
+    joined_texts = [join_texts(str(content or "") for content in row) for row in rows]
     return table.with_columns({column: joined_texts}, without=parts), {known_name: column}
 
 
@@ -418,7 +418,7 @@ def _only_spelling(table: Table, name: str, columns: Sequence[str]) -> dict[str,
 # ---- what is wrong -------------------------------------------------------------------------------
 
 
-def near_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
+def misspelt_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
     """Returns lines on columns whose names differ from a known one by a letter, as `sentense`.
 
     Several columns that are nearly one text, as `sentence1` and `sentence2`, are no mistakes: they

@@ -93,7 +93,7 @@ _RULES_OF = {
 }
 
 
-def checked(table: Table, task: str) -> dict[str, list[Any]]:
+def checked_columns(table: Table, task: str) -> dict[str, list[Any]]:
     """Returns the converted columns of a table; all problems of its values are one `BadInput`.
 
     Args:
@@ -101,7 +101,7 @@ def checked(table: Table, task: str) -> dict[str, list[Any]]:
         task: name of the diagnostic, which says what types the columns have.
     """
     problems = Problems()
-    columns = converted(table, task, problems)
+    columns = converted_columns(table, task, problems)
     check_values(columns, table, problems)
     if task not in diagnostics.built_in() and table.form in ("", "sentences"):
         _refuse_lookalike_levels(columns, table, problems)
@@ -109,7 +109,7 @@ def checked(table: Table, task: str) -> dict[str, list[Any]]:
     return columns
 
 
-def converted(table: Table, task: str, problems: Problems) -> dict[str, list[Any]]:
+def converted_columns(table: Table, task: str, problems: Problems) -> dict[str, list[Any]]:
     """Returns the columns with converted values, core columns first.
 
     `good` and `contrast` are present if rows are compared; the other core columns always are. Only
@@ -148,7 +148,7 @@ def converted(table: Table, task: str, problems: Problems) -> dict[str, list[Any
     sides = zip(core.get("context", ()), core.get("right_context", ()), strict=False)
     remedy = "write the text before the word, or what follows it into right_context"
     with problems.collected():
-        table.refuse({
+        table.refuse_rows({
             row: f"the column context is empty: {remedy}"
             for row, (left, right) in enumerate(sides)
             if not left and not right.strip()
@@ -174,7 +174,7 @@ def _refuse_missing_columns(
         text = "sentence" if "sentence" in columns else "COLUMN"
         other += f"; --columns sentence={text} reads the column {text}"
     rule = f"every row needs {' and '.join(needed)}{other}"
-    problems.append(str(table.lacks(missing[0], rule)))
+    problems.append(str(table.missing_column_error(missing[0], rule)))
     problems.raise_all()
 
 
@@ -293,6 +293,7 @@ def check_values(columns: Mapping[str, Sequence[Any]], table: Table, problems: P
 def _check_texts(name: str, columns: Mapping[str, Sequence[Any]], table: Table) -> None:
     """Refuses rows with texts in a core column that break one of its rules."""
     values = columns[name]
+    # a row has several expected words, and one text in other columns
     texts_of_rows = values if name == "expected" else [[text] for text in values]
     texts = {*chain.from_iterable(texts_of_rows)}
     if name == "context" and "gap_spaces" in columns:  # as typed, e.g. after a line break
@@ -305,7 +306,7 @@ def _check_texts(name: str, columns: Mapping[str, Sequence[Any]], table: Table) 
         wrong_texts = [text for text in texts_of_row if text in problem_of_text]
         if wrong_texts:
             problem_of_row[row] = f"the column {name} {problem_of_text[wrong_texts[0]]}"
-    table.refuse(problem_of_row)
+    table.refuse_rows(problem_of_row)
 
 
 def _check_ids(ids: Sequence[str], table: Table) -> None:

@@ -76,7 +76,7 @@ def _check_language(code: str) -> None:
         raise BadInput(f"--language {code}: {remedy}")
 
 
-def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
+def with_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
     """Returns a table with its form, see `form_of`, and a row per sentence or per blank.
 
     Sentences get their regions and critical word, sentences with a gap become contexts, and each
@@ -157,7 +157,7 @@ def _after_contexts(table: Table) -> Table:
     for row, (context, sentence, regions) in enumerate(rows):
         if not isinstance(context, str):
             raise table.error(row, "the column context is missing: write the text, or leave it out")
-        text = joined_text([context, sentence])
+        text = join_texts([context, sentence])
         shift = len(text) - len(sentence.strip())
         texts.append(text)
         spans.append([
@@ -191,7 +191,7 @@ def _pair_rows(table: Table, task: str) -> Table:
     pair = _pair_columns(table.columns)
     for column in pair:
         if column not in table.columns:
-            raise table.lacks(column, "every pair needs both")
+            raise table.missing_column_error(column, "every pair needs both")
     _refuse_empty_halves(table, pair)
     for column in pair:
         for row, text in enumerate(table.columns[column]):
@@ -203,6 +203,7 @@ def _pair_rows(table: Table, task: str) -> Table:
         if name in table.columns:
             origin = f"is made of {pair[0]} and {pair[1]} here: rename it"
             raise BadInput(f"{table.name}: the column {name} {origin}")
+    # of columns as "lang", which is "language" here
     long_names = {x: name for x, name in SHORT_NAMES.items() if name not in table.columns}
     renamed = replace(table, rows=table.rows.rename(columns=long_names))
     pair_names = _pair_names(renamed.columns, len(table), task)
@@ -224,11 +225,13 @@ def _refuse_empty_halves(table: Table, pair: Sequence[str]) -> None:
         rows = [row for row, text in enumerate(table.columns[column]) if text in (None, "")]
         if rows:
             empty_rows[table.chosen.get(column, column)] = rows
+    if not empty_rows:
+        return
     remedy = " ".join(quote(f"{column}!=") for column in empty_rows)
-    for column, rows in empty_rows.items():
-        has = f"the column {column} is empty in {len(rows):,} of {len(table):,} rows"
-        every = f" ({table.places(rows)})" if len(rows) > 1 else ""
-        raise table.error(rows[0], f"{has}{every}: write a sentence, or give --filter {remedy}")
+    column, rows = next(iter(empty_rows.items()))
+    has = f"the column {column} is empty in {len(rows):,} of {len(table):,} rows"
+    every = f" ({table.places(rows)})" if len(rows) > 1 else ""
+    raise table.error(rows[0], f"{has}{every}: write a sentence, or give --filter {remedy}")
 
 
 def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, task: str) -> list[str]:
@@ -342,7 +345,7 @@ def without_gaps(table: Table, gap: str) -> Table:
         if len(matches) != 1:
             has = f"{len(matches)} gaps" if matches else "no gap, as other rows have"
             problems[row] = f"the column sentence has {has}: mark the place of the target once"
-    table.refuse(problems)
+    table.refuse_rows(problems)
     gap_of_rows = [matches[0] for matches in gaps]
     sides = _around_gaps(gap_of_rows, table.columns["target"])
     shown = first_few([*dict.fromkeys(match[0] for match in gap_of_rows)], 5)
@@ -358,9 +361,13 @@ def unknown_mark(texts: Sequence[str]) -> str:
     """
     if len({*texts}) < 2:
         return ""
-    words_of_texts = [[_TRAILING.sub("", word) for word in text.split()] for text in texts]
-    for mark in filter(_MARK, words_of_texts[0]):
-        if all(words.count(mark) == 1 for words in words_of_texts):
+
+    def words(text: str) -> list[str]:
+        """The words of a text without the punctuation behind them."""
+        return [_TRAILING.sub("", word) for word in text.split()]
+
+    for mark in filter(_MARK, words(texts[0])):
+        if all(words(text).count(mark) == 1 for text in texts):
             return mark
     return ""
 
@@ -398,7 +405,12 @@ def _around_gaps(gaps: Sequence[re.Match[str]], targets: Sequence[Any]) -> dict[
     for match, target in zip(gaps, targets, strict=True):
         left = match.string[: match.start()]
         right = match.string[match.end() :].rstrip()
-        query = Query(left.rstrip(" "), right.lstrip(" "), left[-1:] == " ", right[:1] == " ")
+        query = Query(
+            context=left.rstrip(" "),
+            right_context=right.lstrip(" "),
+            space_before=left[-1:] == " ",
+            space_after=right[:1] == " ",
+        )
         usual = query._replace(space_before=None, space_after=None)
         are_usual &= query.around(str(target)) == usual.around(str(target))
         # other white space, as a line break, also takes the place of the usual space
@@ -441,7 +453,7 @@ def _with_spaces(table: Table, language: str) -> Table:
 # ---- regions -------------------------------------------------------------------------------------
 
 
-def joined(
+def join_regions(
     regions: Iterable[tuple[int, str]], names: Mapping[str, str], place: str, language: str = ""
 ) -> tuple[str, list[dict[str, Any]]]:
     """Returns the sentence of some regions, and each region with its position in it.
@@ -479,7 +491,7 @@ def joined(
     return text, spans
 
 
-def joined_text(parts: Iterable[str]) -> str:
+def join_texts(parts: Iterable[str]) -> str:
     """Returns parts of a text, joined as the regions of a sentence are."""
     text = ""
     for part in filter(None, map(str.strip, parts)):
@@ -565,7 +577,7 @@ def _joined_regions(
             if not isinstance(text, str):
                 raise table.error(row, f"a region must be text, not {text!r:.60}")
         numbered = zip(numbers or count(1), texts, strict=False)
-        sentence, spans = joined(numbered, {}, table.where(row), language)
+        sentence, spans = join_regions(numbered, {}, table.where(row), language)
         sentences.append(sentence)
         regions.append(spans)
     return table.with_columns({"sentence": sentences, "regions": regions}, without=columns)

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from lmdiag import diagnostics
 from lmdiag.diagnostics.base import levels_of
 from lmdiag.files.reading import user_path
-from lmdiag.stimuli.reading.columns import ITEM_COLUMNS, name_columns, near_names
+from lmdiag.stimuli.reading.columns import ITEM_COLUMNS, misspelt_names, name_columns
 from lmdiag.stimuli.reading.filters import Condition
-from lmdiag.stimuli.reading.forms import in_form
+from lmdiag.stimuli.reading.forms import with_form
 from lmdiag.stimuli.values.codes import combine_codes, is_determined_by, n_distinct, n_distinct_by
 from lmdiag.stimuli.values.critical_words import column_and_start, with_one_critical
 from lmdiag.stimuli.values.items import item_column
@@ -89,7 +89,7 @@ def read_items(
         option = next(iter(options.stored()))
         what = f"--{option.replace('_', '-')} is for tables of your own"
         raise BadInput(f"{what}, and {table.name} is none")
-    table = in_form(table, task, options)
+    table = with_form(table, task, options)
     if is_own:
         check(table)
         table = _with_texts_once(_with_item(table))
@@ -285,10 +285,10 @@ def first_steps(
     table = table if copies else _without_outer_blanks(table)
     table = name_columns(table, options, known, problems, copies=copies)
     if allow_duplicates is not None:
-        problems += [f"{table.name}: {problem}" for problem in near_names(table, options.wide)]
+        problems += [f"{table.name}: {problem}" for problem in misspelt_names(table, options.wide)]
     for condition in options.filter:
         with problems.collected():
-            table = _filtered(table, condition)
+            table = _filter_rows(table, condition)
     made_columns = {"item"}  # by later steps
     if options.wide:
         made_columns.add(wide_condition(table.columns, options.wide))
@@ -306,14 +306,14 @@ def first_steps(
         if options.wide:
             names = [table.column_of(name, "--wide") for name in options.wide]
             condition = wide_condition(table.columns, names)
-            table = _long(table, names, text)
+            table = _with_row_per_text(table, names, text)
             table = with_one_critical(table, options.critical, names, condition)
         if options.good or options.contrast:
             table = _with_contrasts(table, options)
         for split in options.split:
             table = _with_parts(table, split)
     problems.raise_all()
-    return table.with_notes(*two_forms(table), *odd_characters(table))
+    return table.with_notes(*notes_on_letter_forms(table), *notes_on_odd_characters(table))
 
 
 def _without_outer_blanks(table: Table) -> Table:
@@ -338,7 +338,7 @@ def _is_text(value: object) -> TypeGuard[str]:
     return isinstance(value, str)
 
 
-def two_forms(table: Table) -> list[str]:
+def notes_on_letter_forms(table: Table) -> list[str]:
     """Returns a line if some texts have composed letters and others decomposed ones; else none.
 
     In Unicode, "é" is one character (composed), or "e" and an accent (decomposed).
@@ -360,7 +360,7 @@ def two_forms(table: Table) -> list[str]:
     return [f"letters: {rows}, {composed}: {what}"]
 
 
-def odd_characters(table: Table) -> list[str]:
+def notes_on_odd_characters(table: Table) -> list[str]:
     """Returns lines on words in a wrong encoding, and on byte-order marks inside texts."""
     misread_rows: dict[int, tuple[str, str]] = {}  # row -> a word, and what it was
     marked_rows = set()
@@ -403,7 +403,7 @@ def _columns_of_options(options: TableOptions, columns: Collection[str]) -> list
 # ---- filter --------------------------------------------------------------------------------------
 
 
-def _filtered(table: Table, condition: str) -> Table:
+def _filter_rows(table: Table, condition: str) -> Table:
     """The rows that meet a condition, as kind=a,b; their ids are those without the filter."""
     import numpy as np
 
@@ -506,7 +506,7 @@ def _repeated_rows(table: Table) -> dict[int, int]:
 # ---- layout --------------------------------------------------------------------------------------
 
 
-def _long(table: Table, names: Sequence[str], text: str) -> Table:
+def _with_row_per_text(table: Table, names: Sequence[str], text: str) -> Table:
     """A row for each of the wide columns in which a row has a text.
 
     A row with texts in `match` and `mismatch` becomes two, with the names of these columns in a
@@ -652,7 +652,7 @@ def _with_parts(table: Table, split: str) -> Table:
         if n_parts != len(names):
             has = f"{level!r} has {n_parts} parts, {rule}"
             problems[row] = f"--split {split}: the column {column}: {has}"
-    table.refuse(problems)
+    table.refuse_rows(problems)
     columns = {
         name: [parts_of_level[level][number] for level in levels]
         for number, name in enumerate(names)

@@ -432,7 +432,7 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
     start_used = 1 if start is None else start
     problems = column.problems(range(len(table)), start_used)
     prefix = f"--critical: the {column.shown_name}"
-    table.refuse({row: f"{prefix}: {problem}" for row, problem in problems.items()})
+    table.refuse_rows({row: f"{prefix}: {problem}" for row, problem in problems.items()})
     regions = [
         _regions(text, column.span(row, start_used)) for row, text in enumerate(column.texts)
     ]
