@@ -271,7 +271,7 @@ def _differs_with_one_text(layout: TableLayout, name: str, texts: Sequence[str])
     Numbers of readers and trials, and those that count rows, differ so, too, and are none.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         name: of the column of numbers.
         texts: names of the columns of texts.
     """
@@ -296,7 +296,7 @@ def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
     wrong. Numbers that name or count something (trials, rows, items, positions) are left out.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         others: columns that are known to have something else, as items.
     """
     numbers = [x for x in layout.of_kind("number") if x not in others]

@@ -128,7 +128,7 @@ def _stand_in_most_contexts(layout: TableLayout, context: str, name: str) -> boo
     Three or more words in a column that is called response, or the like, may do so.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         context: the column of contexts.
         name: the column of values.
     """
@@ -166,7 +166,7 @@ def _are_short_responses(layout: TableLayout, context: str, name: str) -> bool:
     word stands where, as a condition does.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         context: the column of contexts.
         name: the column of words.
     """

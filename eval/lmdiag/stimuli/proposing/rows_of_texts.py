@@ -112,7 +112,7 @@ def rows_of_texts(
     """Returns what a row with texts seems to be, and which options to look at; None without texts.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         problems: options that do not read the table -> why.
         partial: options that read all texts but those of some columns -> these.
     """
@@ -124,7 +124,7 @@ def rows_of_texts(
         what = f"one text in all rows ({', '.join(constant)}), and none that differs between them"
         return OtherRows("", what)
     if layout.gapped == "sentence" and not layout.values["sentence"].are_underscored:
-        return None  # there is an error for it
+        return None  # there is another message about sentences with gaps
     several = f"{len(texts)} texts in a row"
     if len(texts) <= _MOST_NAMES:
         several += f" ({', '.join(texts)})"

@@ -75,7 +75,7 @@ def _options_for_words(layout: TextColumns, columns: Mapping[str, str]) -> Table
     """The options that read the words of a table as targets; several columns are conditions.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         columns: known name -> column, of the contexts of the words and of their items.
     """
     if len(layout.words) > 1:
@@ -91,7 +91,7 @@ def _options_for_conditions(
     Two are compared where their names say which one is good.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         names: of the columns of texts.
         columns: known name -> column, of what stands beside the texts.
     """
@@ -290,7 +290,7 @@ def _options_between_parts(
     None where other parts stand beside them.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         parts: columns of the parts of sentences.
         alternatives: columns of the words of conditions.
     """
@@ -382,7 +382,7 @@ def _sentences_after(
     """Yields the options that read sentences after a context: as its targets, or a word of them.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         context: the column of contexts.
         names: of the columns of sentences, one for each condition.
     """
@@ -419,7 +419,7 @@ def sentences(layout: TextColumns, names: Sequence[str]) -> Iterator[TableOption
     """Yields the options that read sentences: one, a good and a bad one, or those of conditions.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         names: of the columns that may have the sentences.
     """
     related = layout.related(names)
@@ -461,7 +461,7 @@ def labels_by_text(layout: TextColumns, texts: Sequence[str]) -> list[str]:
     For example, ["label1", "label2"] for the texts ["s1", "s2"]: their names end alike.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         texts: names of the columns of texts; one alone has no such labels.
     """
     endings = [_distinct_ending(name, texts) for name in texts]
@@ -502,7 +502,7 @@ def _filter_of_complete_rows(
     than those that lack some.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         texts: names of the columns of texts.
         critical: the column of the critical word, which is no type of rows.
     """

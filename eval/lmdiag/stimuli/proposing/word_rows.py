@@ -87,7 +87,7 @@ def _position_columns(layout: TableLayout, word: str) -> Iterator[str]:
     Of the others, those with the most values come first, which are of the longest texts.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         word: the column of words.
     """
     values = layout.values
@@ -115,7 +115,7 @@ def may_be_response(layout: TableLayout, word: str, name: str) -> bool:
     word, as its length, and do not rise from word to word, as its place.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         word: the column of words.
         name: the column of numbers.
     """
@@ -142,18 +142,19 @@ def _as_numbers(values: DistinctValues) -> NDArray[np.float64]:
     """The number of each row, (n rows,); NaN where it is missing."""
     import numpy as np
 
+    # the code of a missing value, -1, is the last index
     return np.array([*map(float, values.levels), np.nan])[values.codes]
 
 
 def _text_columns(layout: TableLayout, word: str, position: str) -> tuple[str, ...] | None:
     """The columns that together tell texts apart; () where all rows are of one text, None if none.
 
-    They are tried in this order: one of a known name, one or two further columns, three of them,
-    and one with whole texts. Of further columns, those that make the fewest texts are taken. Only
-    if no columns are enough, words may be missing from the texts.
+    They are tried in this order: one of a known name (or none), with one or two further columns,
+    with three of them, and one with whole texts. Of further columns, those that make the fewest
+    texts are taken. If no columns are sufficient, words may be missing from the texts.
 
     Args:
-        layout: of all columns.
+        layout: all columns of the table, with their values and kinds.
         word: the column of words.
         position: the column of their positions.
     """
@@ -165,14 +166,15 @@ def _text_columns(layout: TableLayout, word: str, position: str) -> tuple[str, .
     others = [name for name in others if layout.kinds[name] != "text"]
     names = [*known, *others]
     starts: list[tuple[str, ...]] = [(name,) for name in known] or [()]
-    singles_and_pairs: list[tuple[str, ...]] = [(name,) for name in others[:_MOST_TRIED]]
-    singles_and_pairs += [(*x, *more) for x in starts for more in _singles_and_pairs(names)]
-    triples = [  # as of 2 x 2 x 2 conditions
-        (*start, *three)
-        for three in itertools.combinations(names[:_MOST_PAIRED], 3)
+    with_one_or_two: list[tuple[str, ...]] = [(name,) for name in others[:_MOST_TRIED]]
+    for start in starts:
+        with_one_or_two += [(*start, *further) for further in _singles_and_pairs(names)]
+    with_three = [  # as of 2 x 2 x 2 conditions
+        (*start, *further)
+        for further in itertools.combinations(names[:_MOST_PAIRED], 3)
         for start in starts
     ]
-    tiers = (starts, sorted(singles_and_pairs, key=len), triples, whole_texts)
+    tiers = (starts, sorted(with_one_or_two, key=len), with_three, whole_texts)
     for may_have_gaps, choices in itertools.product((False, True), tiers):
         n_texts = {
             choice: _n_texts(columns, word, position, choice, may_have_gaps=may_have_gaps)
@@ -182,7 +184,7 @@ def _text_columns(layout: TableLayout, word: str, position: str) -> tuple[str, .
         if sufficient:
             is_known = choices is starts
             best = sufficient[0] if is_known else min(sufficient, key=n_texts.__getitem__)
-            return tuple(name for name in columns if name in best)
+            return tuple(name for name in columns if name in best)  # in the order of the table
     return None
 
 
@@ -258,10 +260,10 @@ def _n_texts(
     n_texts = runs.first_positions.total()
     first_position, n_texts_there = runs.first_positions.most_common(1)[0]
     begin_alike = 2 * n_texts_there > n_texts > 1
-    if 2 * n_texts > runs.n_words:  # most texts have one word
+    if 2 * n_texts > runs.n_words:  # texts have less than two words on average
         are_texts = begin_alike and first_position <= 1
     else:
-        # at most every second text has a gap, or every second word follows one
+        # half of the words follow a gap at most, or without gaps, half of the texts have one
         most_runs = runs.n_words / 2 if may_have_gaps else 1.5 * n_texts
         are_texts = begin_alike or runs.n_runs <= most_runs
     return n_texts if are_texts else 0
@@ -295,7 +297,8 @@ def _runs_of_words(
     import numpy as np
 
     words = columns[word].codes
-    text_codes = combine_codes(np.zeros_like(words), *(columns[name].codes for name in texts))
+    one_text = np.zeros_like(words)  # if no columns tell texts apart
+    text_codes = combine_codes(one_text, *(columns[name].codes for name in texts))
     places = combine_codes(text_codes, columns[position].codes)  # a position of a text each
     places = np.where(words < 0, -1, places)
     distinct_places, rows = np.unique(places, return_index=True)

@@ -154,9 +154,9 @@ def _with_texts_once(table: Table) -> Table:
     }
     differing = {x: v for x, v in columns.items() if not _is_constant_within(v, codes)}
     differ_in_stimuli = not {*differing}.isdisjoint(ITEM_COLUMNS - {"condition"})
-    if has_items:
+    if has_items:  # without responses, the rows of a text may be of several conditions
         are_responses = any(_may_have_responses(name, v) for name, v in differing.items())
-    else:
+    else:  # the rows of a text may be of several items
         are_responses = not any(_may_be_items(name, v, codes) for name, v in differing.items())
     if differ_in_stimuli or not are_responses:
         return table
@@ -185,10 +185,12 @@ def _may_be_items(name: str, values: DistinctValues, texts: NDArray[np.intp]) ->
         values: of the column.
         texts: number of the text of each row, (n rows,).
     """
-    counts = values.counts
-    is_few = len(values.levels) > FEW_ROWS and counts.min() > 1 and counts.max() <= _MOST_OF_ITEM
+    if len(values.levels) <= FEW_ROWS or is_named_as(name, "reader"):
+        return False
+    n_rows = values.counts  # of each value
+    has_some_rows = n_rows.min() > 1 and n_rows.max() <= _MOST_OF_ITEM
     n_pairs = n_distinct(combine_codes(values.codes, texts))
-    return bool(is_few) and n_pairs == values.n_filled and not is_named_as(name, "reader")
+    return bool(has_some_rows) and n_pairs == values.n_filled
 
 
 def _has_other_role(name: str) -> bool:
@@ -335,6 +337,7 @@ def _without_outer_blanks(table: Table) -> Table:
 
 
 def _is_text(value: object) -> TypeGuard[str]:
+    """Whether a value is a text."""
     return isinstance(value, str)
 
 
@@ -474,10 +477,11 @@ def _response_column(table: Table) -> str:
             continue
         # rows of one group are identical in all other columns; a missing value is a value, too
         groups = combine_codes(*(x.codes + 1 for other, x in columns.items() if other != name))
-        n_values = n_distinct_by(groups, values.codes)
-        has_rows = np.bincount(groups) > 1
-        n_differing = int((n_values[has_rows] > 1).sum())
-        if has_rows.any() and 4 * n_differing >= has_rows.sum():
+        n_values = n_distinct_by(groups, values.codes)  # of each group
+        has_several_rows = np.bincount(groups) > 1
+        n_groups = int(has_several_rows.sum())
+        n_differing = int((n_values[has_several_rows] > 1).sum())
+        if n_groups and 4 * n_differing >= n_groups:
             return name
     return ""
 
@@ -527,9 +531,9 @@ def _with_row_per_text(table: Table, names: Sequence[str], text: str) -> Table:
         there = f"--wide makes a column {text}, which is there"
         raise BadInput(f"{table.name}: {there}: rename it in the file")
     condition = wide_condition(table.columns, names)
-    cells = table.rows[[*names]].to_numpy(dtype=object)
+    cells = table.rows[[*names]].to_numpy(dtype=object)  # (n rows, n wide columns)
     is_filled = (cells != "") & ~isna(cells)
-    rows, columns = np.nonzero(is_filled)
+    rows, columns = np.nonzero(is_filled)  # of each new row, its former row and its wide column
     conditions = [names[column] for column in columns.tolist()]
     # without the wide columns, of which each row would have all cells again
     long = table.with_columns({}, without=names).of_rows_at(rows)
