@@ -26,7 +26,7 @@ from lmdiag.report import formats, numbers
 from lmdiag.report.display import output_of
 from lmdiag.report.formats import word
 from lmdiag.report.formats.terminal import print_output
-from lmdiag.report.grid import CellText, grouped, text_grid
+from lmdiag.report.grid import CellText, text_grid, with_one_label_column
 from lmdiag.report.labels import run_labels
 from lmdiag.report.output import Fact, Output, Section
 from lmdiag.report.run_report import Report, brief_output
@@ -341,6 +341,8 @@ def test_a_long_heading_of_labels_counts_in_the_width_of_latex():
 def test_rows_of_people_have_one_label_as_those_of_models_in_word(models):
     labels = [(f"figure {i % 2}", model) for i, model in enumerate(models)]
     labels.append(("people", ""))
-    grid = grouped(text_grid("", ("", "model"), [(label, {"n": "1"}) for label in labels]))
+    grid = with_one_label_column(
+        text_grid("", ("", "model"), [(label, {"n": "1"}) for label in labels])
+    )
     assert {len(row.labels) for row in grid.rows} == {1}
     assert grid.rows[-1].labels == ("people",)

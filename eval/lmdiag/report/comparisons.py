@@ -13,7 +13,7 @@ from lmdiag.measures import MeasureName
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
 from lmdiag.report.comparison_findings import comparisons_findings
-from lmdiag.report.grid import CellText, Grid, GridRow, Heading, text_grid, with_heading
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading, rows_below_heading, text_grid
 from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.report.reported_tests import ReportedTest
 from lmdiag.report.run_findings import frequency_findings, run_findings
@@ -215,7 +215,7 @@ class RunPair(NamedTuple):
         rows = list[GridRow]()
         for title, compared in _by_setting(self.comparisons.values(), is_short=True):
             made = [comparison_row(c, names_test=self.names_tests) for c in compared]
-            rows += with_heading(title, made)
+            rows += rows_below_heading(title, made)
         return _comparison_grid(
             labels.difference_title(self.base, self.new), rows, self.base, self.new
         )

@@ -6,7 +6,6 @@ import re
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
@@ -40,46 +39,54 @@ _SHORT_BRACKETS = re.compile(r"[\[(][^\[\]()]{1,38}[\])]")
 NAME_PARTS = re.compile(r"(?<=:)(?=\w)|(?<=\w)(?=\[)")
 """Matches where a line may end in the name of an effect."""
 
-_TIE = "\x00"
-"""Stands for a blank at which no line ends."""
+_KEPT_BLANK = "\x00"
+"""Stands for a blank at which no line ends while `wrapped` divides a text into lines."""
 
 
-def tied(text: str, width: int = 40, tie: str = "\xa0") -> str:
-    """Returns a text whose short brackets keep on one line: their blanks are replaced.
+def with_kept_brackets(text: str, width: int = 40, kept_blank: str = "\xa0") -> str:
+    """Returns a text in which no line ends within short brackets, as in "verb [yes - no]".
+
+    The blanks within such brackets are replaced.
 
     Args:
-        width: characters of a bracket that is kept together, at most.
-        tie: what takes the place of a blank; a no-break space by default.
+        width: most characters of brackets that are kept on one line.
+        kept_blank: what takes the place of a blank; a no-break space by default.
     """
 
-    def without_blanks(brackets: re.Match[str]) -> str:
-        return brackets[0].replace(" ", tie) if len(brackets[0]) <= width else brackets[0]
+    def without_blanks(match: re.Match[str]) -> str:
+        brackets = match[0]
+        return brackets.replace(" ", kept_blank) if len(brackets) <= width else brackets
 
     return _SHORT_BRACKETS.sub(without_blanks, text)
 
 
 class _Lines(textwrap.TextWrapper):
-    """Wraps texts after blanks, and after the marks between the parts of a name."""
+    """Wraps texts after blanks, after `-`, `:`, `/` and `_`, and before `[`."""
 
     wordsep_re = re.compile(r"(\s+)|(?<=[\w\]][-:/_])(?=\w)|(?<=\w)(?=\[)")
 
 
 def wrapped(text: str, width: int, *, break_words: bool = True) -> list[str]:
-    """Returns the lines of a label or a heading, none of which ends in a bracket that fits.
+    """Returns the lines of a label or a heading; brackets that fit into a line stay on one.
 
     >>> wrapped("attractor[same - different] of all", 22)
     ['attractor', '[same - different] of', 'all']
     """
-    lines = _Lines(width, break_long_words=break_words).wrap(tied(text, width, _TIE))
-    return [line.replace(_TIE, " ") for line in lines]
+    kept_together = with_kept_brackets(text, width, _KEPT_BLANK)
+    lines = _Lines(width, break_long_words=break_words).wrap(kept_together)
+    return [line.replace(_KEPT_BLANK, " ") for line in lines]
 
 
 class CellText(NamedTuple):
-    """A figure as text, and its interval in brackets; "" without one.
+    """The text of a cell.
 
-    The number of ties, if there are any, stands behind the interval.
-    `figure` is what it shows and `published` the published figure beside it, None in other texts;
-    `link` is the path of a page; a page that is written has it relative to its own folder.
+    Attributes:
+        value: a figure as text, or any other text.
+        interval: of the figure, in brackets, with the number of ties behind it; "" without both.
+        figure: that the cell shows; None for other texts.
+        published: the published figure that is compared with it; None without one.
+        link: path of the page that the text links to; a page that is written has it relative to
+            its own folder.
     """
 
     value: str
@@ -98,7 +105,7 @@ class CellText(NamedTuple):
 
     @property
     def n(self) -> int | None:
-        """The number of items of the figure."""
+        """The number of items of the figure; None where the cell has no figure."""
         return self.figure.n if self.figure else None
 
 
@@ -107,15 +114,21 @@ def cell_of(
     published: PublishedFigure | None = None,
     is_plain: bool = False,
 ) -> CellText:
-    """Returns the cell of a figure; one that is plain has neither interval nor n."""
+    """Returns the cell of a figure with its interval and ties; an empty one without a figure.
+
+    Args:
+        published: the published figure that is compared with it.
+        is_plain: whether the cell has neither interval nor n.
+    """
     if figure is None:
         return CellText("")
     if is_plain:
         figure = replace(figure, n=None, ci_low=None, ci_high=None)
-    interval = numbers.bounds(figure.ci_low, figure.ci_high, figure.statistic)
-    has_interval = figure.sd is None  # which is shown instead
-    beside = f"{interval if has_interval else ''} {numbers.ties(figure)}".strip()
-    return CellText(numbers.value(figure), beside, figure, published)
+    interval = ""
+    if figure.sd is None:  # a figure over shuffles has its standard deviation in the value instead
+        interval = numbers.bounds(figure.ci_low, figure.ci_high, figure.statistic)
+    beside_value = f"{interval} {numbers.ties(figure)}".strip()
+    return CellText(numbers.value(figure), beside_value, figure, published)
 
 
 class Heading(NamedTuple):
@@ -153,7 +166,7 @@ class GridRow(NamedTuple):
 
     @property
     def is_heading(self) -> bool:
-        """Whether it is the heading of the rows below it."""
+        """Whether it is the heading of the rows below it: all its cells are empty."""
         return not any(cell.value for cell in self.cells)
 
 
@@ -166,8 +179,8 @@ class Grid(NamedTuple):
         rows: of the table, published figures in rows of their own.
         unit: after the title, e.g. ", percent".
         source: the table of a paper that has this shape, or "".
-        is_beside: whether intervals stand beside their figures, and not below them.
-        room: the width of labels that wrap; None where they do not.
+        has_intervals_beside: whether intervals stand beside their figures, and not below them.
+        label_width: the width of labels that wrap, in the unit of the format; None if they do not.
         notes: what a reader of this table alone has to know.
     """
 
@@ -177,8 +190,8 @@ class Grid(NamedTuple):
     rows: tuple[GridRow, ...]
     unit: str = ""
     source: str = ""
-    is_beside: bool = True
-    room: float | None = None
+    has_intervals_beside: bool = True
+    label_width: float | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -192,86 +205,92 @@ class Grid(NamedTuple):
         return self.unit == PERCENT
 
     def shades(self, column: int) -> list[int]:
-        """Returns the shade of each cell of a column, 0 to 8.
+        """Returns the shade of each cell of a column, from 0 (lightest) to 8 (darkest).
 
-        Of percentages it is that of 100, else between the lowest and the highest value.
+        Shades of percentages go from 0 to 100 percent, others from the lowest to the highest value
+        of the column. A cell without a value has the shade 0.
         """
         figures = [row.cells[column].figure for row in self.rows]
         values = [figure.value if figure else None for figure in figures]
-        defined = [value for value in values if value is not None] or [0.0]
-        is_percent = any(figure.is_percent for figure in figures if figure)
-        low, high = (0.0, 1.0) if is_percent else (min(defined), max(defined))
-        span = high - low or 1.0
+        low, high = 0.0, 1.0
+        if not any(figure.is_percent for figure in figures if figure):
+            defined = [value for value in values if value is not None] or [0.0]
+            low, high = min(defined), max(defined)
+        span = high - low or 1.0  # equal values have the shade 0
         return [0 if value is None else round(8 * (value - low) / span) for value in values]
 
     @property
     def chance_levels(self) -> str:
-        """The chance levels of the figures, by the headings of the rows: "A 33.3, B 50.0"."""
-        levels = dict[str, dict[str, None]]()
-        title = ""
+        """The chance levels, each after the heading of its rows: "A 33.3, B 25.0 and 50.0"."""
+        levels_below = dict[str, dict[str, None]]()  # heading of rows -> their distinct levels
+        heading = ""
         for row in self.rows:
-            title = f"{row.labels[0]} " if row.is_heading else title
-            row_levels = levels.setdefault(title, {})
-            row_levels |= dict.fromkeys(filter(None, _chance_levels(row.cells)))
-        return ", ".join(
-            title + " and ".join(levels_below)
-            for title, levels_below in levels.items()
-            if levels_below
-        )
+            if row.is_heading:
+                heading = f"{row.labels[0]} "
+            for level in _chance_levels(row.cells):
+                if level:
+                    levels_below.setdefault(heading, {})[level] = None
+        return ", ".join(heading + " and ".join(levels) for heading, levels in levels_below.items())
 
     @property
     def caption(self) -> str:
-        """Title, unit and source in one line."""
+        """Title, unit and source: "Accuracy, percent with 95% interval (Table 2)"."""
         interval = ""
         if self.has_figures:
             interval = " with 95% interval" if self.unit else ", with 95% interval"
         source = f" ({self.source})" if self.source else ""
         return f"{self.title}{self.unit}{interval}{source}"
 
-    def of_columns(self, columns: Sequence[int]) -> Grid:
-        """Returns the table with some of its columns."""
-        rows = [row._replace(cells=tuple(row.cells[i] for i in columns)) for row in self.rows]
-        return self._replace(headings=tuple(self.headings[i] for i in columns), rows=tuple(rows))
+    def select_columns(self, positions: Sequence[int]) -> Grid:
+        """Returns the table with the columns at some positions, from 0; labels do not count."""
+        rows = [row._replace(cells=tuple(row.cells[i] for i in positions)) for row in self.rows]
+        headings = tuple(self.headings[i] for i in positions)
+        return self._replace(headings=headings, rows=tuple(rows))
 
     def halves(self) -> list[Grid]:
-        """Returns two tables with half of the columns each; n and chance levels stand in both.
+        """Returns two tables with half of the columns each; [] if there is nothing to divide.
 
-        Of a table with one column, nothing.
+        n and chance levels stand in both; a column that belongs to the one before it, as the p of a
+        figure, stays with it. Rows that are empty in a half are left out of it.
         """
         shared_columns = [
             i for i, heading in enumerate(self.headings) if heading.label in ("n", "chance")
         ]
-        groups = list[list[int]]()  # columns that stay together
+        groups = list[list[int]]()  # positions of columns that stay together
         for i, heading in enumerate(self.headings):
             if groups and _OF_THE_COLUMN_BEFORE.match(heading.label):
                 groups[-1].append(i)
             elif i not in shared_columns:
                 groups.append([i])
+        if len(groups) < 2:
+            return []
         middle = (len(groups) + 1) // 2
         halves = []
-        for half_of_groups in (groups[:middle], groups[middle:]) if middle < len(groups) else ():
-            half_columns = [i for group in half_of_groups for i in group]
+        for groups_of_half in (groups[:middle], groups[middle:]):
+            columns = [i for group in groups_of_half for i in group]
             rows = [
                 row
                 for row in self.rows
-                if row.labels[0] != PUBLISHED
-                and (row.is_heading or any(row.cells[i].value for i in half_columns))
+                if row.labels[0] != PUBLISHED  # `figure_grid` makes these rows again
+                and (row.is_heading or any(row.cells[i].value for i in columns))
             ]
-            # n and chance of figures may be the same within it
-            columns = half_columns if self.has_figures else sorted((*shared_columns, *half_columns))
-            half = self._replace(rows=tuple(rows)).of_columns(columns)
+            if not self.has_figures:  # n and chance of figures are made again, too
+                columns = sorted((*shared_columns, *columns))
+            half = self._replace(rows=tuple(rows)).select_columns(columns)
             names = [heading.label for heading in half.headings]
-            texts = [heading.label for heading in half.headings if not heading.is_figure]
-            laid_out = figure_grid(self.title, self.label_headings, names, half.rows, "", texts)
-            halves.append(laid_out._replace(notes=self.notes))
+            text_columns = [heading.label for heading in half.headings if not heading.is_figure]
+            half_grid = figure_grid(
+                self.title, self.label_headings, names, half.rows, "", text_columns
+            )
+            halves.append(half_grid._replace(notes=self.notes))
         return halves
 
 
-def fitted(
+def fit_to_width(
     grid: Grid,
     width: float,
-    needed: Callable[[Grid], float],
-    least: float,
+    width_needed: Callable[[Grid], float],
+    least_label_width: float,
     *,
     wraps_first: bool = False,
 ) -> list[Grid]:
@@ -281,50 +300,60 @@ def fitted(
     is returned although it is too wide.
 
     Args:
-        width: what there is, in the unit of `needed`.
-        needed: returns the width that a table needs.
-        least: width that labels have at least where they wrap.
+        width: available width, in the unit of `width_needed`.
+        width_needed: returns the width that a table needs.
+        least_label_width: width that labels have at least where they wrap.
         wraps_first: whether labels wrap before intervals stand below figures.
     """
-    shapes = [(True, None), (False, None), (True, least), (False, least)]
-    for is_beside, room in sorted(shapes, key=lambda shape: wraps_first and not shape[0]):
-        candidate = grid._replace(is_beside=is_beside, room=room)
-        spare = width - needed(candidate)
+    # whether intervals are beside figures, and the width of labels that wrap; the widest first
+    layouts = [(True, None), (False, None), (True, least_label_width), (False, least_label_width)]
+    if wraps_first:
+        layouts[1], layouts[2] = layouts[2], layouts[1]
+    for has_intervals_beside, label_width in layouts:
+        candidate = grid._replace(
+            has_intervals_beside=has_intervals_beside, label_width=label_width
+        )
+        spare = width - width_needed(candidate)
         if spare >= 0:
-            return [candidate._replace(room=room and room + spare)]
-    fit_half = partial(fitted, width=width, needed=needed, least=least, wraps_first=wraps_first)
-    return [part for half in grid.halves() for part in fit_half(half)] or [candidate]
+            if label_width is not None:
+                candidate = candidate._replace(label_width=label_width + spare)
+            return [candidate]
+    parts = list[Grid]()
+    for half in grid.halves():
+        parts += fit_to_width(half, width, width_needed, least_label_width, wraps_first=wraps_first)
+    return parts or [candidate]
 
 
-def with_heading(title: str, rows: Iterable[GridRow]) -> list[GridRow]:
-    """Returns rows below a row that names what they have in common."""
-    below = [row._replace(depth=row.depth + 1) for row in rows]
-    empty = [CellText("")] * len(below[0].cells) if below else []
-    return [GridRow((title,), 0, tuple(empty)), *below] if below else []
+def rows_below_heading(title: str, rows: Iterable[GridRow]) -> list[GridRow]:
+    """Returns a row with a title and empty cells, then the rows, indented; [] without rows."""
+    indented_rows = [row._replace(depth=row.depth + 1) for row in rows]
+    if not indented_rows:
+        return []
+    empty_cells = [CellText("")] * len(indented_rows[0].cells)
+    return [GridRow((title,), 0, tuple(empty_cells)), *indented_rows]
 
 
-def grouped(grid: Grid) -> Grid:
-    """A table with one column of labels, those of a figure's models below the figure.
+def with_one_label_column(grid: Grid) -> Grid:
+    """Returns a table with one column of labels, made of one with two: figure and model.
 
-    Where the rows of a model follow each other, those of its figures are below the model.
+    The rows of models stand, indented, below a row with the name of their figure. Where all rows of
+    each model follow each other, the rows of figures stand below a row with the name of the model.
     """
     if len(grid.label_headings) < 2:
         return grid
     models = [row.labels[1] for row in grid.rows if row.labels[1]]
     n_blocks = sum(1 for _ in groupby(models))
-    if n_blocks == len({*models}) < len(models):
-        swapped = [row._replace(labels=(*reversed(row.labels),)) for row in grid.rows]
-        grid = grid._replace(rows=tuple(swapped))
+    are_models_blocks = n_blocks == len({*models}) < len(models)
     rows = list[GridRow]()
-    heading = None
+    last_heading = None
     for row in grid.rows:
-        label, *others = row.labels
-        if not label or not any(others):
-            rows.append(row._replace(labels=(label or others[0],)))
+        heading, label = reversed(row.labels) if are_models_blocks else row.labels
+        if not heading or not label:  # people and published figures have one label
+            rows.append(row._replace(labels=(heading or label,)))
             continue
-        without_label = row._replace(labels=(*others,))
-        rows += with_heading(label, [without_label])[label == heading :]
-        heading = label
+        with_heading_row = rows_below_heading(heading, [row._replace(labels=(label,))])
+        rows += with_heading_row[1:] if heading == last_heading else with_heading_row
+        last_heading = heading
     return grid._replace(label_headings=("",), rows=tuple(rows))
 
 
@@ -332,19 +361,23 @@ def text_grid(
     title: str,
     label_headings: tuple[str, ...],
     rows: Iterable[tuple[tuple[str, ...], Mapping[str, str | CellText]]],
-    facts: Collection[str] = (),
+    text_columns: Collection[str] = (),
 ) -> Grid:
-    """Returns a table of texts: labels, and heading -> text for the same headings in every row.
+    """Returns a table of texts.
 
-    `facts` are headings of columns that are not of figures.
+    Args:
+        label_headings: of the columns of labels.
+        rows: the labels of each row, and heading of each other column -> its text; all rows have
+            the same headings.
+        text_columns: headings of columns that say what the figures are about, e.g. n.
     """
-    names = list[str]()
+    headings = list[str]()
     grid_rows = []
     for labels, texts in rows:
-        names = [*texts]
+        headings = [*texts]
         cells = (text if isinstance(text, CellText) else CellText(text) for text in texts.values())
         grid_rows.append(GridRow(tuple(map(visible, labels)), 0, tuple(cells)))
-    return figure_grid(title, label_headings, names, grid_rows, "", facts)
+    return figure_grid(title, label_headings, headings, grid_rows, "", text_columns)
 
 
 def figure_grid(
@@ -353,12 +386,18 @@ def figure_grid(
     columns: Sequence[str],
     rows: Sequence[GridRow],
     source: str = "",
-    texts: Collection[str] = (),
+    text_columns: Collection[str] = (),
 ) -> Grid:
-    """Returns a table of figures with the headings `columns`, of which `texts` have only texts.
+    """Returns a table of figures.
 
     n and the chance level have columns of their own, unless the headings of the columns say all
-    that the cells would. Published figures get rows of their own.
+    that the cells would. Published figures get rows of their own below the figures.
+
+    Args:
+        label_headings: of the columns of labels.
+        columns: headings of the cells of `rows`.
+        source: the table of a paper that has this shape, or "".
+        text_columns: those of `columns` that say what the figures are about, e.g. n.
     """
     n_of_columns = []
     chance_of_columns = []
@@ -368,78 +407,91 @@ def figure_grid(
     # One n for each row is a column; one n for each column of figures is part of its heading.
     differs_in_columns = any(len(n) > 1 for n in n_of_columns)
     differs_in_rows = any(len(_numbers_of_items(row.cells)) > 1 for row in rows)
-    has_n = any(n_of_columns) and (differs_in_columns or not differs_in_rows)
-    has_chance = any(map(any, chance_of_columns)) and any(
-        len(levels) > 1 for levels in chance_of_columns
-    )
+    has_n_column = any(n_of_columns) and (differs_in_columns or not differs_in_rows)
+    has_levels = any(level for levels in chance_of_columns for level in levels)
+    has_chance_column = has_levels and any(len(levels) > 1 for levels in chance_of_columns)
 
     def with_facts(
         cells: Iterable[CellText], n: str = "", chance: str = ""
     ) -> tuple[CellText, ...]:
-        before = [CellText(n)] if has_n else []
-        after = [CellText(chance)] if has_chance else []
+        before = [CellText(n)] if has_n_column else []
+        after = [CellText(chance)] if has_chance_column else []
         return (*before, *cells, *after)
 
-    headings = [Heading("n")] if has_n else []
-    for column, n, chance in zip(columns, n_of_columns, chance_of_columns, strict=True):
-        facts = [] if has_n else [f"n = {number}" for number in n]
-        facts += [] if has_chance else [f"chance {level}" for level in chance if level]
-        headings.append(Heading(column, tuple(facts), column not in texts))
-    headings += [Heading("chance")] if has_chance else []
-    with_published = []
+    headings = [Heading("n")] if has_n_column else []
+    for column, n, levels in zip(columns, n_of_columns, chance_of_columns, strict=True):
+        facts = list[str]()
+        if not has_n_column:
+            facts += [f"n = {number}" for number in n]
+        if not has_chance_column:
+            facts += [f"chance {level}" for level in levels if level]
+        headings.append(Heading(column, tuple(facts), column not in text_columns))
+    headings += [Heading("chance")] if has_chance_column else []
+    grid_rows = []
     for row in rows:
         n_of_row = _range(_numbers_of_items(row.cells))
-        chance_of_row = _range([*filter(None, _chance_levels(row.cells))])
+        chance_of_row = _range([level for level in _chance_levels(row.cells) if level])
         cells_of_row = with_facts(row.cells, n_of_row, chance_of_row)
-        with_published.append(row._replace(cells=cells_of_row))
-        published = [x.figure and numbers.published(x.published, x.figure) for x in row.cells]
-        if any(published):
+        grid_rows.append(row._replace(cells=cells_of_row))
+        published_texts = [
+            numbers.published(cell.published, cell.figure) if cell.figure else ""
+            for cell in row.cells
+        ]
+        if any(published_texts):
             labels = (PUBLISHED, *[""] * (len(row.labels) - 1))
-            cells = with_facts(CellText(text or "") for text in published)
-            with_published.append(GridRow(labels, row.depth + 1, cells, is_published=True))
+            cells = with_facts(map(CellText, published_texts))
+            grid_rows.append(GridRow(labels, row.depth + 1, cells, is_published=True))
     are_percent = {cell.figure.is_percent for row in rows for cell in row.cells if cell.figure}
     unit = PERCENT if are_percent == {True} else ""
-    return Grid(title, label_headings, tuple(headings), tuple(with_published), unit, source)
+    return Grid(title, label_headings, tuple(headings), tuple(grid_rows), unit, source)
 
 
 def _range(values: list[str]) -> str:
-    """The first and the last of some values, e.g. 31–33; the only one; "" for none."""
-    return "–".join(values[:1] + values[1:][-1:])
+    """Returns the first and the last of some values, "31–33"; a single value alone; "" for []."""
+    return "–".join(values if len(values) < 2 else [values[0], values[-1]])
 
 
 def _numbers_of_items(cells: Iterable[CellText]) -> list[str]:
-    """The distinct n of some figures in ascending order."""
+    """Returns the distinct n of the figures in some cells in ascending order, e.g. ["31", "33"]."""
     n = {cell.figure.n for cell in cells if cell.figure and cell.figure.n is not None}
     return [f"{number:,}" for number in sorted(n)]
 
 
 def _chance_levels(cells: Iterable[CellText]) -> list[str]:
-    """The distinct chance levels of some figures in ascending order; "" for figures without one."""
+    """Returns the distinct chance levels of the figures in some cells in percent, in order.
+
+    "" comes first and stands for figures without a chance level: ["", "33.3", "50.0"].
+    """
     figures = [cell.figure for cell in cells if cell.figure]
-    levels = {figure.chance for figure in figures if figure.value is not None}
-    chance = sorted({-1.0 if x is None else round(x, 9) for x in levels})  # means of thirds
-    return ["" if x < 0 else numbers.number(x, "share") for x in chance]
+    levels = [figure.chance for figure in figures if figure.value is not None]
+    # means of thirds differ in the last digits of a float
+    distinct = sorted({round(level, 9) for level in levels if level is not None})
+    texts = [numbers.number(level, "share") for level in distinct]
+    return ["", *texts] if None in levels else texts
 
 
 def chance_legend(figures: Iterable[Figure | None]) -> str:
-    """Returns what the signs beside figures mean; without signs, ""."""
+    """Returns what the signs ↑, ↓ and ≈ beside figures mean; "" if no figure has one."""
     figures_with_sign = [figure for figure in figures if figure and figure.chance_sign]
-    has_means = any(figure.statistic != "proportion" for figure in figures_with_sign)
-    legend = CHANCE_LEGEND if has_means else CHANCE_LEGEND.replace("; for EW and MW, t test", "")
-    return legend if figures_with_sign else ""
+    if not figures_with_sign:
+        return ""
+    if any(figure.statistic != "proportion" for figure in figures_with_sign):
+        return CHANCE_LEGEND
+    return CHANCE_LEGEND.replace("; for EW and MW, t test", "")
 
 
 def signs(grids: Iterable[Grid]) -> list[str]:
-    """Returns a line for each sign that figures of the tables have, with its meaning."""
+    """Returns a line with the meaning of each sign that stands in the tables: *, ↑, ±, tied."""
     rows = [row for grid in grids for row in grid.rows]
-    published = " ".join(cell.value for row in rows if row.is_published for cell in row.cells)
+    published_cells = [cell for row in rows if row.is_published for cell in row.cells]
     cells = [cell for row in rows if not row.is_published for cell in row.cells]
-    computed = " ".join(cell.value for cell in cells)
     legend = chance_legend(cell.figure for cell in cells)
-    lines = {
-        "* the published figure lies outside our 95% interval": "*" in published,
-        legend: bool(legend),
-        "± standard deviation over shuffles": "±" in computed,
+    is_needed = {
+        "* the published figure lies outside our 95% interval": any(
+            "*" in cell.value for cell in published_cells
+        ),
+        legend: legend != "",
+        "± standard deviation over shuffles": any("±" in cell.value for cell in cells),
         TIES: any(cell.figure and cell.figure.n_tied for cell in cells),
     }
-    return [line for line, is_needed in lines.items() if is_needed]
+    return [line for line in is_needed if is_needed[line]]

@@ -21,8 +21,8 @@ from lmdiag.report.grid import (
     Heading,
     cell_of,
     figure_grid,
+    rows_below_heading,
     signs,
-    with_heading,
 )
 from lmdiag.report.output import Section
 from lmdiag.report.remarks import remarks_below, remarks_on_overview, remarks_on_rows
@@ -239,7 +239,7 @@ def _overview_of_few(figures: ReportFigures) -> Grid:
     for task in figures.tasks:
         task_rows = headline_rows(task, figures)
         title = visible(figures.diagnostic(task).short_title)
-        rows += with_heading(title, task_rows) if len(figures.tasks) > 1 else task_rows
+        rows += rows_below_heading(title, task_rows) if len(figures.tasks) > 1 else task_rows
     if not rows:
         return Grid("", ("",), (), ())
     published = [f"{name}, {PUBLISHED}" for name in REFERENCES.values()]
@@ -249,7 +249,7 @@ def _overview_of_few(figures: ReportFigures) -> Grid:
         rows = [row._replace(cells=(*row.cells, _p_of(row))) for row in grid.rows]
         grid = grid._replace(headings=(*grid.headings, Heading("p")), rows=tuple(rows))
     columns = range(len(grid.headings))
-    return grid.of_columns([i for i in columns if any(row.cells[i].value for row in grid.rows)])
+    return grid.select_columns([i for i in columns if any(row.cells[i].value for row in grid.rows)])
 
 
 def headline_rows(task: str, figures: ReportFigures) -> list[GridRow]:

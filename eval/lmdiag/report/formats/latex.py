@@ -22,9 +22,9 @@ from lmdiag.report.grid import (
     NAME_PARTS,
     Grid,
     GridRow,
-    fitted,
-    grouped,
-    tied,
+    fit_to_width,
+    with_kept_brackets,
+    with_one_label_column,
     wrapped,
 )
 from lmdiag.report.output import WARNING, Output
@@ -112,7 +112,7 @@ def _tables(output: Output, width: float) -> Iterator[dict[str, Any]]:
     n_tables = dict[str, int]()
     for section in output.sections:
         for grid in section.grids:
-            column_parts, room = _layout(grouped(grid), width)
+            column_parts, room = _layout(with_one_label_column(grid), width)
             parts = [part for columns in column_parts for part in _parts_of_rows(columns)]
             title = section.title if section.task else ""
             caption = ". ".join(filter(None, (title, grid.caption)))
@@ -127,7 +127,7 @@ def _tables(output: Output, width: float) -> Iterator[dict[str, Any]]:
                     "grid": part,
                     "environment": "table" if room <= _COLUMN else "table*",
                     "row_labels": [_row_label(row.labels[0]) for row in part.rows],
-                    "label_points": part.room and part.room - _GAP,
+                    "label_points": part.label_width and part.label_width - _GAP,
                     "headings": headings,
                     "caption": f"{caption} ({i} of {len(parts)})" if len(parts) > 1 else caption,
                     "label": f"{label}-{i}" if len(parts) > 1 else label,
@@ -150,7 +150,7 @@ def _table_label(task: str, title: str, n_tables: dict[str, int]) -> str:
 
 def _row_label(text: str) -> Markup:
     """A label of a row, escaped, whose lines end before brackets and not in them."""
-    parts = NAME_PARTS.split(tied(visible(text)))
+    parts = NAME_PARTS.split(with_kept_brackets(visible(text)))
     return Markup(r"\allowbreak{}".join(map(_escape, parts)))
 
 
@@ -178,7 +178,8 @@ def _layout(grid: Grid, width: float) -> tuple[Sequence[Grid], float]:
             return parts, layout_width
     # it does not fit the last of these widths undivided
     if len(grid.headings) <= _MOST_COLUMNS:
-        parts = [grid._replace(is_beside=False, room=_least_label_width(grid, points))]
+        label_width = _least_label_width(grid, points)
+        parts = [grid._replace(has_intervals_beside=False, label_width=label_width)]
     return parts, layout_width
 
 
@@ -189,10 +190,10 @@ def _parts_that_fit(grid: Grid, points: float) -> Sequence[Grid]:
     """
     least = _least_label_width(grid, points)
     for size in (1.0, _SMALLEST):
-        parts = fitted(grid, points / size, _table_width, least)
+        parts = fit_to_width(grid, points / size, _table_width, least)
         if len(parts) == 1 and _table_width(parts[0]) <= points / size + _ROUNDING:
             return parts
-    return fitted(grid, points, _table_width, least)
+    return fit_to_width(grid, points, _table_width, least)
 
 
 def _least_label_width(grid: Grid, points: float) -> float:
@@ -207,7 +208,7 @@ def _least_label_width(grid: Grid, points: float) -> float:
 
 def _longest_piece(row: GridRow) -> float:
     """The width in points of the longest piece of a row's label that cannot be divided."""
-    pieces = _BREAKS.split(tied(visible(row.labels[0])))
+    pieces = _BREAKS.split(with_kept_brackets(visible(row.labels[0])))
     longest = max((_text_width(piece) for piece in pieces), default=0.0)
     return longest + _INDENT * row.depth + _GAP
 
@@ -229,7 +230,7 @@ def _heading_lines(grid: Grid, i: int) -> list[str]:
     They are at least as wide as the figures; headings of a table whose labels wrap are narrower.
     """
     widest = max(len(row.cells[i].value) for row in grid.rows)
-    least = HEADING if grid.room is None else _SHORT_HEADING
+    least = HEADING if grid.label_width is None else _SHORT_HEADING
     heading = grid.headings[i]
     return [*wrapped(heading.label, max(widest, least), break_words=False), *heading.facts]
 
@@ -241,7 +242,7 @@ def _column_width(grid: Grid, i: int) -> float:
         cell = row.cells[i]
         value_width = _text_width(cell.value)
         interval_width = _text_width(cell.interval, 7.0)  # in smaller letters
-        if grid.is_beside and cell.interval:
+        if grid.has_intervals_beside and cell.interval:
             widths.append(value_width + interval_width + 3)  # and a blank
         else:
             widths.append(max(value_width, interval_width))
@@ -251,8 +252,8 @@ def _column_width(grid: Grid, i: int) -> float:
 def _table_width(grid: Grid) -> float:
     """The width of a table in points."""
     column_widths = [_column_width(grid, i) for i in range(len(grid.headings))]
-    if grid.room is not None:  # the width of labels that wrap
-        return grid.room + sum(column_widths)
+    if grid.label_width is not None:  # the width of labels that wrap
+        return grid.label_width + sum(column_widths)
     label_widths = [_text_width(grid.label_headings[0]), *map(_label_width, grid.rows)]
     return max(label_widths) + sum(column_widths)
 
@@ -284,7 +285,8 @@ def _parts_of_rows(grid: Grid) -> Iterator[Grid]:
 def _n_lines(grid: Grid, row: GridRow) -> int:
     """The number of lines of a row, whose label may wrap and whose intervals may stand below."""
     n_label_lines = 1
-    if grid.room is not None:  # a wrapped line is not full, so that a label needs a fifth more
-        n_label_lines = math.ceil(1.2 * _label_width(row) / grid.room)
-    has_interval_below = not grid.is_beside and any(cell.interval for cell in row.cells)
+    if grid.label_width is not None:
+        # a wrapped line is not full, so that a label needs a fifth more
+        n_label_lines = math.ceil(1.2 * _label_width(row) / grid.label_width)
+    has_interval_below = not grid.has_intervals_beside and any(cell.interval for cell in row.cells)
     return max(n_label_lines, 2 if has_interval_below else 1)

@@ -24,7 +24,7 @@ from lmdiag import __version__
 from lmdiag.files.reading import resource_path
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import output
-from lmdiag.report.grid import tied
+from lmdiag.report.grid import with_kept_brackets
 from lmdiag.results import CHANCE_LEGEND
 from lmdiag.stimuli.dataset import user_cache
 from lmdiag.text import visible
@@ -107,7 +107,7 @@ def _part_of_name(text: str) -> Markup:
 
 def _unbroken(text: str) -> Markup:
     """A text, escaped, with no-break spaces within tests (`p < .05`) and short brackets."""
-    parts = _UNBROKEN_BLANK.split(tied(visible(text)))
+    parts = _UNBROKEN_BLANK.split(with_kept_brackets(visible(text)))
     return Markup("&nbsp;").join(map(escape, parts))
 
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lmdiag.report import numbers
-from lmdiag.report.grid import HEADING, PUBLISHED, Grid, fitted, signs, wrapped
+from lmdiag.report.grid import HEADING, PUBLISHED, Grid, fit_to_width, signs, wrapped
 from lmdiag.report.output import Output, Section
 from lmdiag.results import CHANCE_SIGNS
 from lmdiag.text import visible
@@ -64,7 +64,7 @@ def _with_smaller_tables(section: Section, console: Console) -> Section:
 def _fits_undivided(grid: Grid, console: Console) -> bool:
     """Whether a table fits undivided, with its intervals beside the figures."""
     parts = _parts_that_fit(grid, console)
-    return len(parts) == 1 and parts[0].is_beside
+    return len(parts) == 1 and parts[0].has_intervals_beside
 
 
 def _smaller_table(grid: Grid, console: Console) -> tuple[Grid, list[str]]:
@@ -78,10 +78,10 @@ def _smaller_table(grid: Grid, console: Console) -> tuple[Grid, list[str]]:
     columns = [i for i, name in enumerate(names) if not name.endswith(PUBLISHED)]
     if len(columns) < len(names):
         lines.append(f"{PUBLISHED} figures of other models: in a wider terminal, and on the page")
-    smaller = grid.of_columns(columns)
+    smaller = grid.select_columns(columns)
     if _fits_undivided(smaller, console) or not smaller.is_percent:
         return smaller, lines
-    smaller = grid.of_columns([i for i in columns if names[i] != "chance"])
+    smaller = grid.select_columns([i for i in columns if names[i] != "chance"])
     rows = []
     for row in smaller.rows:
         cells = (cell._replace(interval=numbers.whole_bounds(cell.figure)) for cell in row.cells)
@@ -205,28 +205,28 @@ def _parts_that_fit(grid: Grid, console: Console) -> list[Grid]:
     def width_needed(part: Grid) -> float:
         return console.measure(_rich_table(part), options=unlimited).maximum
 
-    return fitted(grid, console.width, width_needed, _NARROW, wraps_first=True)
+    return fit_to_width(grid, console.width, width_needed, _NARROW, wraps_first=True)
 
 
 def _rich_table(grid: Grid) -> Table:
     """Returns a grid as a table of rich.
 
     Cells of figures never wrap. Headings wrap to the width of the widest cell, but not within the
-    name of a measure; labels of rows wrap if the grid limits their width (`grid.room`).
+    name of a measure; labels of rows wrap if the grid limits their width (`grid.label_width`).
     """
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim",
         padding=(0, 0, 0, 1),  # rich puts one more blank between columns
     )  # fmt: skip
-    least = None if grid.room is None else _NARROW
+    least = None if grid.label_width is None else _NARROW
     table.add_column(Text(grid.label_headings[0]), overflow="fold", min_width=least)
     columns = []
     for i, heading in enumerate(grid.headings):
         cells = [row.cells[i] for row in grid.rows]
-        widest = max(len(str(cell) if grid.is_beside else cell.value) for cell in cells)
+        widest = max(len(str(cell) if grid.has_intervals_beside else cell.value) for cell in cells)
         measures = map(len, _MEASURE.findall(heading.label))
         width = max(widest, HEADING, *measures)
-        lines = wrapped(heading.label, width, break_words=grid.room is not None)
+        lines = wrapped(heading.label, width, break_words=grid.label_width is not None)
         style = "" if heading.is_figure else "dim"
         title = Text("\n".join([*lines, *heading.facts]))
         table.add_column(title, justify="right", style=style, no_wrap=True)
@@ -234,7 +234,9 @@ def _rich_table(grid: Grid) -> Table:
     for row, *cell_texts in zip(grid.rows, *columns, strict=True):
         label = ": ".join(filter(None, row.labels))
         indent = "  " * row.depth
-        lines = [label] if grid.room is None else wrapped(label, int(grid.room) - len(indent))
+        lines = [label]
+        if grid.label_width is not None:
+            lines = wrapped(label, int(grid.label_width) - len(indent))
         text = "\n".join(indent + line for line in lines)
         table.add_row(Text(text, style="dim" if row.is_published else ""), *cell_texts)
     return table
@@ -260,7 +262,7 @@ def _column_texts(grid: Grid, i: int) -> list[Text]:
             style = "bold"
         if has_signs and value and not value.endswith(signs) and not row.is_published:
             value += " "
-        if interval and grid.is_beside:
+        if interval and grid.has_intervals_beside:
             interval = interval.rjust(interval_width + 1)
         elif interval:
             interval = f"\n{interval}"

@@ -13,7 +13,13 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.report.charts.output import image_file
-from lmdiag.report.grid import CellText, Grid, fitted, grouped, tied
+from lmdiag.report.grid import (
+    CellText,
+    Grid,
+    fit_to_width,
+    with_kept_brackets,
+    with_one_label_column,
+)
 from lmdiag.report.output import Output, Section
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -117,7 +123,7 @@ def _add_section(
         document.paragraphs[-1].paragraph_format.keep_with_next = True
         document.add_paragraph(visible(plot.caption), "Caption")
     for grid, note in zip(section.grids, notes, strict=True):
-        parts = _parts_that_fit(grouped(grid))
+        parts = _parts_that_fit(with_one_label_column(grid))
         number = f"Table {next(table_numbers)}"
         for i, part in enumerate(parts):
             _add_title(document, f"{number} (continued)" if i else number, grid.caption)
@@ -134,9 +140,9 @@ def _parts_that_fit(grid: Grid) -> list[Grid]:
     A table of up to `_MOST_COLUMNS` columns is never divided: its labels wrap, and its intervals
     stand below the figures.
     """
-    parts = fitted(grid, _CHARACTERS, _width_needed, _LEAST_LABEL)
+    parts = fit_to_width(grid, _CHARACTERS, _width_needed, _LEAST_LABEL)
     if len(parts) > 1 and len(grid.headings) <= _MOST_COLUMNS:
-        return [grid._replace(is_beside=False, room=_LEAST_LABEL)]
+        return [grid._replace(has_intervals_beside=False, label_width=_LEAST_LABEL)]
     return parts
 
 
@@ -173,12 +179,12 @@ def _column_widths(grid: Grid) -> list[int]:
         if i == 0:
             lengths = [len(row.labels[0]) + 2 * row.depth for row in grid.rows]
         widths.append(max(len(name), *lengths))
-    if grid.room is not None:
-        widths[0] = min(widths[0], int(grid.room))
+    if grid.label_width is not None:
+        widths[0] = min(widths[0], int(grid.label_width))
     for i, heading in enumerate(grid.headings):
         label = heading.label
         # a long heading wraps at its blanks
-        words = [label] if len(label) <= _SHORT else tied(label).split(" ")
+        words = [label] if len(label) <= _SHORT else with_kept_brackets(label).split(" ")
         heading_lengths = [len(word) for word in (*words, *heading.facts)]
         cell_lengths = [len(line) for row in grid.rows for line in _cell_lines(grid, row.cells[i])]
         widths.append(max([*heading_lengths, *cell_lengths, 1]))
@@ -192,7 +198,7 @@ def _width_needed(grid: Grid) -> float:
 
 def _cell_lines(grid: Grid, cell: CellText) -> list[str]:
     """The lines of a cell: figure and interval beside each other, or the interval below."""
-    if grid.is_beside or not cell.interval:
+    if grid.has_intervals_beside or not cell.interval:
         return str(cell).splitlines()
     return [cell.value, cell.interval]
 
@@ -211,7 +217,7 @@ def _add_table(document: Document, grid: Grid, *, has_note: bool) -> None:
     table.autofit = False
     headings = ["\n".join((heading.label, *heading.facts)) for heading in grid.headings]
     style_id = document.styles[_TABLE_TEXT].style_id
-    options = {"style_id": style_id, "n_labels": len(grid.label_headings), "room": grid.room}
+    options = {"style_id": style_id, "n_labels": len(grid.label_headings), "room": grid.label_width}
     _fill_row(table.rows[0], [*grid.label_headings, *headings], **options)
     for cell in table.rows[0].cells:
         cell.vertical_alignment = WD_ALIGN_VERTICAL.BOTTOM
@@ -286,7 +292,7 @@ def _fill_row(
         if i < n_labels:
             paragraph.add_run(_breakable_label(text, room))
         else:
-            paragraph.add_run(tied(text))
+            paragraph.add_run(with_kept_brackets(text))
             paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
 
 
@@ -298,7 +304,7 @@ def _breakable_label(text: str, room: float | None) -> str:
     parts = []
     for part in _BETWEEN_FACTORS.split(text):
         is_too_long = room and len(part) > room
-        parts.append(part if is_too_long else tied(part))
+        parts.append(part if is_too_long else with_kept_brackets(part))
     return _BREAK.join(parts)
 
 
