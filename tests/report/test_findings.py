@@ -12,7 +12,7 @@ import pytest
 import lmdiag
 from lmdiag.report.analysis_findings import analysis_findings
 from lmdiag.report.cloze_findings import cloze_findings
-from lmdiag.report.comparison_findings import comparison_findings, comparisons_findings
+from lmdiag.report.comparison_findings import findings_on_pair, findings_on_pairs
 from lmdiag.report.fit_findings import fit_findings
 from lmdiag.report.multiverse_findings import multiverse_findings
 from lmdiag.report.reported_tests import ReportedTest
@@ -257,16 +257,16 @@ def test_of_several_models_the_sentence_says_for_which_an_effect_is_clear():
 )  # fmt: skip
 def test_a_difference_is_claimed_where_its_adjusted_p_rejects(differences, said):
     rows = [ReportedTest(label, f"{value:+}", value, p) for label, value, p in differences]
-    assert [*comparison_findings("new", "base", rows)] == said
+    assert [*findings_on_pair("new", "base", rows)] == said
 
 
 def test_a_sentence_begins_with_a_capital_but_for_the_name_of_a_model():
     higher = [ReportedTest("accuracy", "+0.3", 0.3, 0.01)]
-    (said,) = comparison_findings("layer 30", "layer 0", higher)
+    (said,) = findings_on_pair("layer 30", "layer 0", higher)
     assert said == "Layer 30 is higher than layer 0 in accuracy (+0.3) (adjusted p < .05)."
-    (same,) = comparison_findings("step 16", "step 0", [ReportedTest("tse", "0.0", 0, math.nan)])
+    (same,) = findings_on_pair("step 16", "step 0", [ReportedTest("tse", "0.0", 0, math.nan)])
     assert same == "In tse, step 16 and step 0 do not differ in any item."
-    (named,) = comparison_findings("layer30-lm", "gpt2", higher)
+    (named,) = findings_on_pair("layer30-lm", "gpt2", higher)
     assert named.startswith("layer30-lm is higher than gpt2")
 
 
@@ -287,9 +287,9 @@ def test_of_several_models_the_clear_differences_are_counted(pairs, said):
         ]
         for name, clear in pairs.items()
     }
-    (sentence,) = comparisons_findings("a", differences)
+    (sentence,) = findings_on_pairs("a", differences)
     assert sentence == f"Against a, of the 2 compared figures {said} (adjusted p < .05)."
-    assert [*comparisons_findings("a", {"b": [], "c": []})] == []
+    assert [*findings_on_pairs("a", {"b": [], "c": []})] == []
 
 
 # ---- cloze norms --------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from pandas import DataFrame, concat
 import lmdiag
 from lmdiag.asking.protocol import Protocol
 from lmdiag.report.analysis_findings import analysis_findings
-from lmdiag.report.comparison_findings import comparison_findings, comparisons_findings
+from lmdiag.report.comparison_findings import findings_on_pair, findings_on_pairs
 from lmdiag.report.fit_findings import fit_findings
 from lmdiag.report.multiverse_findings import multiverse_findings
 from lmdiag.report.reported_tests import ReportedTest
@@ -187,10 +187,10 @@ def test_sentences_on_a_comparison_say_what_the_adjusted_tests_say(seed):
         value = rng.choice([-0.2, 0.0, 0.1])
         p = rng.choice([0.001, 0.04, 0.05, 0.6]) if value else math.nan
         tests.append(ReportedTest(name, f"{value:+}", value, p, 3, 20))
-    said = [*comparison_findings("new", "base", tests)]
+    said = [*findings_on_pair("new", "base", tests)]
     assert said
     assert faults(said, tests, "figures") == []
-    several = [*comparisons_findings("base", {"one": tests, "other": [tests[0]]})]
+    several = [*findings_on_pairs("base", {"one": tests, "other": [tests[0]]})]
     n_higher = sum(test.is_clear and test.value > 0 for test in tests)
     assert (f"one is higher in {n_higher}" in several[0]) == (n_higher > 0)
     assert "different in none" not in several[0]

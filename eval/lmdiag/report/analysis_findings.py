@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, product
-from typing import Any, NamedTuple
+from itertools import combinations
+from typing import Any, Literal, NamedTuple
 
 from pandas import isna
 
@@ -20,10 +20,10 @@ from lmdiag.report import numbers
 from lmdiag.report.labels import noun_of
 from lmdiag.report.reported_tests import (
     ReportedTest,
-    each_p,
-    in_direction,
-    of_all,
-    untested_in_items,
+    clear_tests,
+    p_below_alpha,
+    subjects_with_values,
+    untested_item_values,
 )
 from lmdiag.studies.comparison import ALPHA
 from lmdiag.text import capital, listing, visible
@@ -31,8 +31,9 @@ from lmdiag.text import capital, listing, visible
 _MOST_EFFECTS = 2
 """Effects that sentences name."""
 
-_FEW = 8
-"""Items below which the exact test stands beside a t test that it contradicts."""
+_ENOUGH_ITEMS = 8
+"""Number of items from which on the t test stands alone; below, the exact test that contradicts it
+stands beside it."""
 
 
 class _Effect(NamedTuple):
@@ -42,9 +43,9 @@ class _Effect(NamedTuple):
 
     Attributes:
         row: effect, n, estimate, ci_low, ci_high, t, df, p, p_sign_flip or p_holm.
-        test: the record that sentences are made from.
-        levels: condition -> the first and the second of its levels, of each condition of an
-            effect; the estimate is second less first.
+        test: the record that sentences are made from; its subject is the name of the group.
+        levels: each condition of the effect -> the two levels that are compared; the estimate is
+            that of the second minus that of the first. {} for three conditions and more.
     """
 
     row: Any
@@ -52,108 +53,133 @@ class _Effect(NamedTuple):
     levels: Mapping[str, tuple[str, str]]
 
     @property
-    def where(self) -> str:
-        """Where the response of a main effect is higher or lower, and than where."""
-        return _where(self.levels, "than ")
+    def compared_levels(self) -> str:
+        """The levels of a main effect in words: "where type is B than where it is A"."""
+        ((condition, levels),) = self.levels.items()
+        return _compared_levels(condition, levels)
 
     @property
     def is_interaction(self) -> bool:
-        """Whether it is a difference of differences."""
+        """Whether it is an effect of several conditions, a difference of differences.
+
+        The name of a single condition may have a colon, too.
+        """
         return ":" in self.row.effect and len(self.levels) != 1
 
     @property
-    def factors(self) -> str:
-        """The conditions of an interaction."""
-        return listing([*map(visible, self.levels or self.row.effect.split(":"))])
+    def condition_names(self) -> str:
+        """The conditions as a list in a sentence: "type and number"."""
+        names = self.levels or self.row.effect.split(":")
+        return listing([visible(name) for name in names])
 
     @property
-    def exact(self) -> str:
-        """The exact p of few items where the t test contradicts it; else ""."""
+    def exact_p(self) -> str:
+        """The p of the exact test, "exact p = .063", if there are few items and it contradicts t.
+
+        "" otherwise.
+        """
         p_exact = getattr(self.row, "p_sign_flip", math.nan)
-        if self.row.n >= _FEW or isna(p_exact) or (p_exact < ALPHA) == (self.row.p < ALPHA):
+        agrees = (p_exact < ALPHA) == (self.row.p < ALPHA)
+        if self.row.n >= _ENOUGH_ITEMS or isna(p_exact) or agrees:
             return ""
         return f"exact p = {numbers.p_value(p_exact)}"
 
     @property
-    def how(self) -> str:
-        """How p was adjusted, behind it."""
+    def how_adjusted(self) -> str:
+        """How p was adjusted, to stand behind it: " (Holm)", or ""."""
         return " (Holm)" if self.test.n_tests > 1 else ""
 
 
-def _where(levels: Mapping[str, tuple[str, str]], than: str) -> str:
-    """Two levels of a condition in words: `where a is y than where it is x`."""
-    ((condition, (first, second)),) = levels.items()
-    return f"where {visible(condition)} is {visible(second)} {than}where it is {visible(first)}"
+def _compared_levels(condition: str, levels: tuple[str, str]) -> str:
+    """Returns two levels in words, the second first: "where type is B than where it is A"."""
+    first, second = map(visible, levels)
+    return f"where {visible(condition)} is {second} than where it is {first}"
 
 
 def analysis_findings(analysis: Analysis) -> list[str]:
-    """Returns what the tests of the effects say, on at most two effects."""
+    """Returns what the tests of the effects say, in sentences on at most two effects."""
     if analysis.effects.empty:
         return []
-    groups = dict(_effects(analysis))
+    groups = dict(_effects_of_groups(analysis))
     if len(groups) == 1:
         (effects,) = groups.values()
         return [*_sentences_of_one(analysis, effects)]
     return [*_sentences_of_several(analysis, groups)]
 
 
-def _effects(analysis: Analysis) -> Iterator[tuple[str, list[_Effect]]]:
-    """Yields name of each model and suite -> its effects: clear interactions first, then by p.
+def _effects_of_groups(analysis: Analysis) -> Iterator[tuple[str, list[_Effect]]]:
+    """Yields the name of each group and its effects: clear interactions first, then by p.
 
-    The name has only what differs between groups, "" where there is one.
+    A group is a model in a suite or region. Its name has what differs between groups: "suite 1 of
+    gpt2", with one model "suite 1", and "" for a single group.
     """
     levels = _levels_of_effects(analysis.conditions)
     keys = [key for key in ("suite", "model") if key in analysis.effects]
-    n_of = {key: analysis.effects[key].nunique() for key in keys}
-    varying_keys = [key for key in keys if n_of[key] > 1]
-    for names, table in analysis.effects.groupby(keys, sort=False):
-        texts = [
-            visible(str(x)).strip()
-            for key, x in zip(keys, names, strict=True)
-            if key in varying_keys
+    varies = {key: analysis.effects[key].nunique() > 1 for key in keys}
+    for values, table in analysis.effects.groupby(keys, sort=False):
+        names = [
+            visible(str(value)).strip()
+            for key, value in zip(keys, values, strict=True)
+            if varies[key]
         ]
-        name = " of ".join(texts)
-        effects = [_effect_of(analysis, row, name, levels) for row in table.itertuples()]
-        effects.sort(key=lambda x: (not (x.is_interaction and x.test.is_clear), _or_last(x.test.p)))
-        yield name, effects
+        group = " of ".join(names)
+        effects = [_effect_of(analysis, row, group, levels) for row in table.itertuples()]
+        effects.sort(key=_rank_of_effect)
+        yield group, effects
 
 
-def _or_last(p: float) -> float:
-    """Returns a p-value to sort by; an effect without a test comes last."""
-    return 2.0 if math.isnan(p) else p
+def _rank_of_effect(effect: _Effect) -> tuple[bool, float]:
+    """Returns what effects are sorted by: clear interactions, then p, then those without a test."""
+    is_clear_interaction = effect.is_interaction and effect.test.is_clear
+    p = effect.test.p if effect.test.is_tested else 2.0  # after all p
+    return not is_clear_interaction, p
 
 
 def _effect_of(
-    analysis: Analysis, row: Any, name: str, levels: Mapping[str, Mapping[str, tuple[str, str]]]
+    analysis: Analysis, row: Any, group: str, levels: Mapping[str, Mapping[str, tuple[str, str]]]
 ) -> _Effect:
-    """An effect with the record of its test."""
+    """Returns the effect of a row of `Analysis.effects`, with the record of its test.
+
+    Args:
+        group: name of its model, suite or region.
+        levels: see `_levels_of_effects`.
+    """
     n_tests = getattr(row, "n_tests", math.nan)
     n_tests = 1 if isna(n_tests) else int(n_tests)
     p = float(row.p_holm if n_tests > 1 else row.p)
-    test = ReportedTest(name, _size(analysis, row.estimate), row.estimate, p, n_tests, row.n)
+    test = ReportedTest(group, _with_unit(analysis, row.estimate), row.estimate, p, n_tests, row.n)
     return _Effect(row, test, levels.get(row.effect, {}))
 
 
 def _levels_of_effects(
     conditions: Mapping[str, Sequence[str]],
 ) -> dict[str, dict[str, tuple[str, str]]]:
-    """Name of an effect -> the two levels of each of its conditions, up to two conditions."""
-    levels_of_effect: dict[str, dict[str, tuple[str, str]]] = {}
-    levels_of_main_effect = {}
+    """Returns name of an effect -> each of its conditions -> the two levels that are compared.
+
+    Main effects and interactions of two conditions have the names of `Analysis.effects`:
+
+    >>> _levels_of_effects({"type": ["A", "B"], "number": ["sg", "pl"]})["type:number"]
+    {'type': ('A', 'B'), 'number': ('sg', 'pl')}
+    >>> [*_levels_of_effects({"type": ["A", "B", "C"]})]
+    ['type[B - A]', 'type[C - A]', 'type[C - B]']
+
+    Args:
+        conditions: condition -> its levels in order.
+    """
+    main_effects: dict[str, dict[str, tuple[str, str]]] = {}  # condition -> effect -> levels
     for condition, names in conditions.items():
-        pairs = [*combinations(map(str, names), 2)]
-        levels_of_main_effect[condition] = {
-            condition + (f"[{second} - {first}]" if len(names) > 2 else ""): (first, second)
-            for first, second in pairs
-        }
-        levels_of_effect |= {
-            name: {condition: pair} for name, pair in levels_of_main_effect[condition].items()
-        }
-    for condition_a, condition_b in combinations(conditions, 2):
-        for (a, pair_a), (b, pair_b) in product(
-            levels_of_main_effect[condition_a].items(), levels_of_main_effect[condition_b].items()
-        ):
-            levels_of_effect[f"{a}:{b}"] = {condition_a: pair_a, condition_b: pair_b}
+        effects = main_effects.setdefault(condition, {})
+        for first, second in combinations(map(str, names), 2):
+            effect = f"{condition}[{second} - {first}]" if len(names) > 2 else condition
+            effects[effect] = (first, second)
+    levels_of_effect: dict[str, dict[str, tuple[str, str]]] = {}
+    for condition, effects in main_effects.items():
+        for effect, levels in effects.items():
+            levels_of_effect[effect] = {condition: levels}
+    for a, b in combinations(conditions, 2):
+        for effect_a, levels_a in main_effects[a].items():
+            for effect_b, levels_b in main_effects[b].items():
+                levels_of_effect[f"{effect_a}:{effect_b}"] = {a: levels_a, b: levels_b}
     return levels_of_effect
 
 
@@ -161,103 +187,126 @@ def _levels_of_effects(
 
 
 def _sentences_of_one(analysis: Analysis, effects: Sequence[_Effect]) -> Iterator[str]:
-    """Yields the clear effects; or that none is clear; then what has no test."""
+    """Yields a sentence per clear effect, at most two, or one that none is; then untested effects.
+
+    `effects` are those of the one group, in the order in which they are named.
+    """
     clear = [effect for effect in effects if effect.test.is_clear]
     tested = [effect for effect in effects if effect.test.is_tested]
     for effect in clear[:_MOST_EFFECTS]:
         yield _effect_sentence(analysis, effect)
         if effect.is_interaction:
-            yield from _simple_sentence(analysis, effect)
+            yield from _simple_effects_sentence(analysis, effect)
     if tested and not clear:
-        yield _no_effect(analysis, tested)
+        yield _no_effect_sentence(analysis, tested)
     for effect in effects:
         if not effect.test.is_tested and effect.test.direction:
-            yield f"{_untested_effect(analysis, effect)}."
+            yield _untested_effect_sentence(analysis, effect)
 
 
 def _effect_sentence(analysis: Analysis, effect: _Effect) -> str:
-    """Returns the sentence about an effect whose test rejects, with its size, interval and test."""
-    row = effect.row
+    """Returns the sentence about an effect whose test rejects, with its size, interval and test.
+
+    For example, "Surprisal is 1.20 bits higher where type is B than where it is A [0.40, 2.00],
+    t(15) = 3.10, p = .007.", or "There is an interaction of type and number in surprisal: the
+    difference B − A is 0.80 bits higher where number is pl than where it is sg [...].".
+    """
     test = _test_text(analysis, effect)
+    size = _with_unit(analysis, abs(effect.row.estimate))
+    direction = effect.test.direction
     if not effect.is_interaction:
-        size = _size(analysis, abs(row.estimate))
-        what = f"is {size} {effect.test.direction} {effect.where}"
-        return f"{capital(_response(analysis))} {what} {test}."
-    what = f"There is an interaction of {effect.factors} in {_response(analysis)}"
-    if len(effect.levels) != 2:  # a difference of differences of differences
-        return f"{what}: {effect.test.text} {test}."
-    (_, (first, second)), (other, pair) = effect.levels.items()
-    size = _size(analysis, abs(row.estimate))
+        response = capital(_response(analysis))
+        return f"{response} is {size} {direction} {effect.compared_levels} {test}."
+    start = f"There is an interaction of {effect.condition_names} in {_response(analysis)}"
+    if len(effect.levels) != 2:  # of three conditions, whose direction words do not tell
+        return f"{start}: {effect.test.text} {test}."
+    (_, (first, second)), (other_condition, other_levels) = effect.levels.items()
     difference = f"the difference {visible(second)} − {visible(first)} is {size}"
-    where = _where({other: pair}, "than ")
-    return f"{what}: {difference} {effect.test.direction} {where} {test}."
+    where = _compared_levels(other_condition, other_levels)
+    return f"{start}: {difference} {direction} {where} {test}."
 
 
 def _test_text(analysis: Analysis, effect: _Effect) -> str:
-    """Interval, t and p, without the sign of a direction in words."""
+    """Returns interval, t and p of an effect: "[0.40, 2.00], t(15) = 3.10, p = .007 (Holm)"."""
     row = effect.row
     bounds = [row.ci_low, row.ci_high]
     if len(effect.levels) in (1, 2):
-        bounds = sorted(map(abs, bounds))  # of a clear effect, on one side of 0
+        # the sentence has the direction in words; both bounds of a clear effect have one sign
+        bounds = sorted(map(abs, bounds))
     interval = ", ".join(_amount(analysis, bound) for bound in bounds)
-    p = numbers.p_value(effect.test.p)
-    p = p if p.startswith("<") else f"= {p}"
-    exact = f", {effect.exact}" if effect.exact else ""
-    return f"[{interval}], t({row.df:g}) = {numbers.decimals(row.t)}, p {p}{effect.how}{exact}"
+    p = f"{_p_equals(effect.test.p)}{effect.how_adjusted}"
+    exact_p = f", {effect.exact_p}" if effect.exact_p else ""
+    return f"[{interval}], t({row.df:g}) = {numbers.decimals(row.t)}, {p}{exact_p}"
 
 
-def _simple_sentence(analysis: Analysis, effect: _Effect) -> Iterator[str]:
-    """Yields what the first condition of an interaction does at each level of the second."""
-    table = analysis.simple
-    rows = table[table["interaction"] == effect.row.effect] if len(table) else table
+def _p_equals(p: float) -> str:
+    """Returns p in a sentence: "p = .012" or "p < .001"."""
+    text = numbers.p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def _simple_effects_sentence(analysis: Analysis, effect: _Effect) -> Iterator[str]:
+    """Yields what the first condition of an interaction does at each level of the second.
+
+    For example, "Surprisal where type is B, compared with A: 1.20 bits higher where number is pl
+    (p = .007) and not distinguishable where number is sg (p = .410); p by Holm over ...".
+    Yields nothing for an interaction whose simple effects the analysis does not have.
+    """
+    simple = analysis.simple
+    if simple.empty:
+        return
+    is_at_level = simple["level"] != ""  # the other rows are of the interaction itself
+    rows = simple[(simple["interaction"] == effect.row.effect) & is_at_level]
     parts = []
-    for row in rows[rows["level"] != ""].itertuples() if len(rows) else ():
+    for row in rows.itertuples():
         where = f"where {visible(row.condition)} is {visible(row.level)}"
-        p = numbers.p_value(row.p_holm)
-        p = f"p {p}" if p.startswith("<") else f"p = {p}"
-        size = _size(analysis, abs(row.estimate))
+        size = _with_unit(analysis, abs(row.estimate))
         direction = "higher" if row.estimate > 0 else "lower"
         if isna(row.p_holm):
             same = f"{size} {direction} in every item" if row.estimate else "the same in every item"
             parts.append(f"{same} {where} (no test)")
         elif row.p_holm < ALPHA:
-            parts.append(f"{size} {direction} {where} ({p})")
+            parts.append(f"{size} {direction} {where} ({_p_equals(row.p_holm)})")
         else:
-            parts.append(f"not distinguishable {where} ({p})")
+            parts.append(f"not distinguishable {where} ({_p_equals(row.p_holm)})")
     if parts:
-        # effects are of the first condition, at each level of the second
         condition, (first, second) = next(iter(effect.levels.items()))
-        compared = (
-            f"where {visible(condition)} is {visible(second)}, compared with {visible(first)}"
-        )
-        how = "p by Holm over these and their interaction"
-        yield f"{capital(_response(analysis))} {compared}: {listing(parts)}; {how}."
+        where = f"where {visible(condition)} is {visible(second)}, compared with {visible(first)}"
+        how_adjusted = "p by Holm over these and their interaction"
+        yield f"{capital(_response(analysis))} {where}: {listing(parts)}; {how_adjusted}."
 
 
-def _no_effect(analysis: Analysis, tested: Sequence[_Effect]) -> str:
-    """Says that no effect is clear, with the smallest p of several."""
+def _no_effect_sentence(analysis: Analysis, tested: Sequence[_Effect]) -> str:
+    """Returns the sentence about effects none of which is clear, with the smallest p of several."""
     p = numbers.p_value(min(effect.test.p for effect in tested))
-    smallest = f"smallest p = {p}" if len(tested) > 1 else f"p = {p}"
-    exact = "".join(f"; {effect.exact}" for effect in tested if len(tested) == 1 and effect.exact)
-    factors = _factors_of(tested)
-    where = f"of {factors} on {_response(analysis)}"
-    return f"No effect {where} can be told from chance ({smallest}{exact})."
+    p_text = f"smallest p = {p}"
+    if len(tested) == 1:
+        p_text = f"p = {p}"
+        if tested[0].exact_p:
+            p_text += f"; {tested[0].exact_p}"
+    where = f"of {_conditions_of(tested)} on {_response(analysis)}"
+    return f"No effect {where} can be told from chance ({p_text})."
 
 
-def _factors_of(effects: Sequence[_Effect]) -> str:
-    """The conditions of some effects."""
+def _conditions_of(effects: Sequence[_Effect]) -> str:
+    """Returns the distinct conditions of some effects as a list in a sentence."""
     names = dict.fromkeys(name for effect in effects for name in effect.levels)
     return listing([*map(visible, names)])
 
 
-def _untested_effect(analysis: Analysis, effect: _Effect) -> str:
-    """An effect without a test."""
+def _untested_effect_sentence(analysis: Analysis, effect: _Effect) -> str:
+    """Returns the sentence about an effect that is the same in every item, so that no test exists.
+
+    For example, "Surprisal is 1.20 bits higher where type is B than where it is A in each of 3
+    items; no test.".
+    """
     items = "in the one item" if effect.row.n == 1 else f"in each of {effect.row.n} items"
-    size = _size(analysis, abs(effect.row.estimate))
-    response = capital(_response(analysis))
     if effect.is_interaction:
-        return f"The interaction of {effect.factors} is {effect.test.text} {items}; no test"
-    return f"{response} is {size} {effect.test.direction} {effect.where} {items}; no test"
+        subject = f"The interaction of {effect.condition_names}"
+        return f"{subject} is {effect.test.text} {items}; no test."
+    size = _with_unit(analysis, abs(effect.row.estimate))
+    what = f"is {size} {effect.test.direction} {effect.compared_levels} {items}"
+    return f"{capital(_response(analysis))} {what}; no test."
 
 
 # ---- several models, regions or suites ----------------------------------------------------------
@@ -266,70 +315,93 @@ def _untested_effect(analysis: Analysis, effect: _Effect) -> str:
 def _sentences_of_several(
     analysis: Analysis, groups: Mapping[str, Sequence[_Effect]]
 ) -> Iterator[str]:
-    """Yields the effects that are clear in most groups, and in which of them they are."""
+    """Yields a sentence on each of the two effects that are clear in most groups.
+
+    If no effect is clear in any group, a sentence says so, and others give the effects without a
+    test.
+
+    Args:
+        groups: name of each model, region or suite -> its effects.
+    """
     by_effect: dict[str, list[_Effect]] = {}
     for effects in groups.values():
         for effect in effects:
             by_effect.setdefault(effect.row.effect, []).append(effect)
-    noun = _noun(analysis, [*groups])
-    n_clear = {name: sum(x.test.is_clear for x in of) for name, of in by_effect.items()}
+    noun = _noun_of_groups(analysis, [*groups])
+    n_clear = {
+        name: sum(effect.test.is_clear for effect in effects) for name, effects in by_effect.items()
+    }
     clear = sorted((name for name in by_effect if n_clear[name]), key=lambda name: -n_clear[name])
     for name in clear[:_MOST_EFFECTS]:
-        yield _sentence_of_several(analysis, by_effect[name], noun)
+        yield _sentence_on_groups(analysis, by_effect[name], noun)
     if clear:
         return
     all_effects = [effect for effects in by_effect.values() for effect in effects]
     tested = [effect for effect in all_effects if effect.test.is_tested]
     if tested:
         names = [*dict.fromkeys(effect.test.subject for effect in tested)]
-        which = f"in any of the {len(names)} {noun}" if len(names) == len(groups) else ""
-        which = which or f"for {listing(names)}"
-        where = f"of {_factors_of(tested)} on {_response(analysis)}"
+        which = f"for {listing(names)}"
+        if len(names) == len(groups):
+            which = f"in any of the {len(names)} {noun}"
+        where = f"of {_conditions_of(tested)} on {_response(analysis)}"
         yield f"No effect {where} can be told from chance {which}."
     for effects in by_effect.values():
-        if without := untested_in_items([x.test for x in effects]):
-            yield f"{_effect_subject(analysis, effects[0])}: {without}."
+        if untested := untested_item_values([effect.test for effect in effects]):
+            yield f"{_effect_without_direction(analysis, effects[0])}: {untested}."
 
 
-def _sentence_of_several(analysis: Analysis, effects: Sequence[_Effect], noun: str) -> str:
-    """One effect of several groups: its direction, and its size in each of them."""
-    tests = [_with_exact(effect) for effect in effects]
-    first = effects[0]
+def _sentence_on_groups(analysis: Analysis, effects: Sequence[_Effect], noun: str) -> str:
+    """Returns the sentence on one effect in several groups: its direction and size in each group.
+
+    For example, "Surprisal is higher where type is B than where it is A for gpt2 (1.20 bits),
+    p < .05; for bert (0.10 bits) this cannot be told from chance.".
+
+    Args:
+        effects: the effect in each group, clear in one at least.
+        noun: what the groups are, in the plural.
+    """
+    tests = [_test_with_exact_p(effect) for effect in effects]
     clear = [test for test in tests if test.is_clear]
+    effect = effects[0]  # conditions, levels and adjustment are the same in all groups
+    directions: tuple[Literal["higher", "lower"], ...] = ("higher", "lower")
     parts = []
-    for direction in ("higher", "lower"):
-        if of_direction := in_direction(tests, direction):
-            names = of_all(of_direction, len(tests), noun)
-            what = f"is {direction} {first.where} " if not first.is_interaction else ""
-            parts.append(f"{what}for {names}")
+    for direction in directions:
+        if tests_of_direction := clear_tests(tests, direction):
+            names = subjects_with_values(tests_of_direction, len(tests), noun)
+            if effect.is_interaction:
+                parts.append(f"for {names}")
+            else:
+                parts.append(f"is {direction} {effect.compared_levels} for {names}")
     subject = capital(_response(analysis))
-    if first.is_interaction:
-        subject = f"There is an interaction of {first.factors} in {_response(analysis)}"
-    text = f"{subject} {listing(parts)}, {each_p(clear, first.how)}"
-    if unclear := [test.named for test in tests if test.is_tested and not test.is_clear]:
-        text += f"; for {listing(unclear)} this cannot be told from chance"
-    if without := untested_in_items(tests):
-        text += f"; {without}"
+    if effect.is_interaction:
+        subject = f"There is an interaction of {effect.condition_names} in {_response(analysis)}"
+    text = f"{subject} {listing(parts)}, {p_below_alpha(clear, effect.how_adjusted)}"
+    unclear = [test for test in tests if test.is_tested and not test.is_clear]
+    if unclear:
+        names = listing([test.subject_with_value for test in unclear])
+        text += f"; for {names} this cannot be told from chance"
+    if untested := untested_item_values(tests):
+        text += f"; {untested}"
     return f"{text}."
 
 
-def _with_exact(effect: _Effect) -> ReportedTest:
-    """The test, with the exact p where it contradicts t."""
-    exact = f"; {effect.exact}" if effect.exact else ""
-    return effect.test._replace(text=effect.test.text + exact)
+def _test_with_exact_p(effect: _Effect) -> ReportedTest:
+    """Returns the test of an effect, the exact p behind its value where it contradicts t."""
+    exact_p = f"; {effect.exact_p}" if effect.exact_p else ""
+    return effect.test._replace(text=effect.test.text + exact_p)
 
 
-def _effect_subject(analysis: Analysis, effect: _Effect) -> str:
-    """Returns the beginning of a sentence on an effect without a direction: response and levels."""
+def _effect_without_direction(analysis: Analysis, effect: _Effect) -> str:
+    """Returns an effect in words that say no direction: "Surprisal, B − A of type"."""
     if effect.is_interaction:
-        return f"The interaction of {effect.factors} in {_response(analysis)}"
+        return f"The interaction of {effect.condition_names} in {_response(analysis)}"
     ((condition, (first, second)),) = effect.levels.items()
-    what = f"{visible(second)} − {visible(first)} of {visible(condition)}"
-    return f"{capital(_response(analysis))}, {what}"
+    difference = f"{visible(second)} − {visible(first)} of {visible(condition)}"
+    return f"{capital(_response(analysis))}, {difference}"
 
 
-def _noun(analysis: Analysis, groups: Sequence[str]) -> str:
-    """What the groups are."""
+def _noun_of_groups(analysis: Analysis, groups: Sequence[str]) -> str:
+    """Returns what groups with these names are: "models", "layers", "regions and models", ..."""
     table = analysis.effects
     if "suite" not in table or table["suite"].nunique() == 1:
         return noun_of(groups)
@@ -341,23 +413,20 @@ def _noun(analysis: Analysis, groups: Sequence[str]) -> str:
 
 
 def _response(analysis: Analysis) -> str:
-    """The response in words; of several regions, without "in each region"."""
+    """Returns the response in words, "surprisal of region 2"; without "in each region"."""
     response = analysis.response_text()
     return visible(response.removesuffix(" in each region"))
 
 
-def _unit(analysis: Analysis) -> str:
-    """The unit of the response behind a number, with a blank before it; "" without one."""
-    unit = UNITS.get(analysis.response, "")
-    return " percentage points" if unit == "share" else f" {unit}".rstrip()
-
-
 def _amount(analysis: Analysis, value: float) -> str:
-    """A difference of the response, in percentage points where it is a share."""
+    """Returns a value in the unit of the response as text; shares are in percentage points."""
     is_share = UNITS.get(analysis.response) == "share"
     return numbers.number(value, "share") if is_share else numbers.decimals(value)
 
 
-def _size(analysis: Analysis, value: float) -> str:
-    """Returns a difference of the response with its unit."""
-    return _amount(analysis, value) + _unit(analysis)
+def _with_unit(analysis: Analysis, value: float) -> str:
+    """Returns a value of the response with its unit: "1.20 bits", "12.5 percentage points"."""
+    unit = UNITS.get(analysis.response, "")
+    if unit == "share":
+        unit = "percentage points"
+    return f"{_amount(analysis, value)} {unit}".rstrip()

@@ -6,7 +6,7 @@ import math
 
 from lmdiag.measures import MeasureName
 from lmdiag.report import numbers
-from lmdiag.report.comparison_findings import comparisons_findings
+from lmdiag.report.comparison_findings import findings_on_pairs
 from lmdiag.report.numbers import percent, within
 from lmdiag.report.reported_tests import ReportedTest
 from lmdiag.studies.cloze_norms import ClozeNorms
@@ -46,4 +46,4 @@ def cloze_findings(norms: ClozeNorms) -> list[str]:
         test = ReportedTest(name, text, x.difference, x.p_adjusted, x.n_tests, x.n)
         of_pair = pairs.setdefault(norms.models[x.number], [])
         of_pair += [test] if x.n else []
-    return [*sentences, *comparisons_findings(norms.models[0], pairs)]
+    return [*sentences, *findings_on_pairs(norms.models[0], pairs)]

@@ -4,85 +4,104 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
-from lmdiag.report.reported_tests import ReportedTest, in_direction, untested
+from lmdiag.report.reported_tests import ReportedTest, clear_tests, untested_values
 from lmdiag.text import MOST_NAMED, capital, listing, listing_of_first, visible
 
-_PLACE = re.compile(r"(layer|step) \d+")
+_LAYER_OR_STEP = re.compile(r"(layer|step) \d+")
 """Matches what layers and checkpoints are called; other names are those of models."""
 
+_DIRECTIONS: tuple[Literal["higher", "lower"], ...] = ("higher", "lower")
+"""On which side of the base a figure is, in the order of the sentences."""
 
-def comparison_findings(new: str, base: str, tests: Sequence[ReportedTest]) -> Iterator[str]:
-    """Yields in which figures a model is higher or lower than another one, by adjusted p.
 
-    `tests` are of figures: the new model's less that of the base. Figures that do not differ in any
-    item have no test. More than three figures are counted, not named.
+def findings_on_pair(new: str, base: str, tests: Sequence[ReportedTest]) -> Iterator[str]:
+    """Yields sentences on the figures of two models: which are higher, lower, unclear and equal.
+
+    For example: "B is higher than A in sensitivity (+12.5 points) (adjusted p < .05).", "The
+    difference in accuracy cannot be told from chance.", "In rank, they do not differ in any item."
+    More than three figures are counted, not named.
+
+    Args:
+        new, base: names of the models.
+        tests: one per figure; the value is the figure of the new model minus that of the base. A
+            figure that does not differ in any item has no test, and its value is 0.
     """
     if not tests:
         return
-    subject = capital(new) if _PLACE.fullmatch(new) else visible(new)  # names stay as they are
+    # names of models stay as they are at the beginning of a sentence
+    subject = capital(new) if _LAYER_OR_STEP.fullmatch(new) else visible(new)
     base = visible(base)
     names = f"{visible(new)} and {base}"
     n = len(tests)
-    figures = f"the {n} compared figures" if n > 1 else tests[0].subject
-    clear = [test for test in tests if test.is_clear]
-    tested = [test for test in tests if test.is_tested]
-    equal = [test for test in tests if not test.is_tested and not test.value]
-    if len(equal) == n:
-        yield f"In {figures}, {names} do not differ in any item."
+    all_figures = f"the {n} compared figures" if n > 1 else tests[0].subject
+    equal_figures = [test.subject for test in tests if not test.is_tested and not test.value]
+    if len(equal_figures) == n:
+        yield f"In {all_figures}, {names} do not differ in any item."
         return
-    parts = []
-    for direction in ("higher", "lower"):
-        if group := sorted(in_direction(tests, direction), key=lambda test: test.p):
-            parts.append(f"{direction} than {base} in {listing_of_first([x.named for x in group])}")
-    if parts:
-        yield f"{subject} is {listing(parts)} (adjusted p < .05)."
-    unclear = [test.subject for test in tested if not test.is_clear]
-    if unclear and not clear:
-        where = figures if n == 1 else f"any of {figures}"
-        if len(unclear) < n:
-            where = listing(unclear)
-            if len(unclear) > MOST_NAMED:
-                where = f"any of the {len(unclear)} figures in which they differ"
+    differences = []
+    for direction in _DIRECTIONS:
+        clear = sorted(clear_tests(tests, direction), key=lambda test: test.p)
+        if clear:
+            figures = listing_of_first([test.subject_with_value for test in clear])
+            differences.append(f"{direction} than {base} in {figures}")
+    if differences:
+        yield f"{subject} is {listing(differences)} (adjusted p < .05)."
+    unclear_figures = [test.subject for test in tests if test.is_tested and not test.is_clear]
+    n_unclear = len(unclear_figures)
+    if n_unclear and not any(test.is_clear for test in tests):
+        if n_unclear == n:
+            where = all_figures if n == 1 else f"any of {all_figures}"
+        elif n_unclear > MOST_NAMED:
+            where = f"any of the {n_unclear} figures in which they differ"
+        else:
+            where = listing(unclear_figures)
         yield f"No difference between {names} can be told from chance in {where}."
-    elif unclear:
-        where = listing(unclear)
-        if len(unclear) > MOST_NAMED:
-            where = f"{len(unclear)} other figures"
+    elif n_unclear:
+        where = listing(unclear_figures)
+        if n_unclear > MOST_NAMED:
+            where = f"{n_unclear} other figures"
         yield f"The difference in {where} cannot be told from chance."
-    if equal:
-        where = listing([test.subject for test in equal])
-        if len(equal) > MOST_NAMED:
-            where = f"the other {len(equal)} figures"
-        they = "they" if parts or unclear else names
+    if equal_figures:
+        where = listing(equal_figures)
+        if len(equal_figures) > MOST_NAMED:
+            where = f"the other {len(equal_figures)} figures"
+        they = "they" if differences or n_unclear else names  # named in a sentence before
         yield f"In {where}, {they} do not differ in any item."
-    if untested_text := untested([test for test in tests if test.value]):
+    if untested_text := untested_values([test for test in tests if test.value]):
         yield f"{untested_text}."
 
 
-def comparisons_findings(base: str, pairs: Mapping[str, Sequence[ReportedTest]]) -> Iterator[str]:
-    """Yields, for each of some models, in how many figures it is higher or lower than the base.
+def findings_on_pairs(base: str, pairs: Mapping[str, Sequence[ReportedTest]]) -> Iterator[str]:
+    """Yields a sentence on how many figures of each model are higher or lower than the base's.
 
-    Of a single one, the figures are named: see `comparison_findings`.
+    For example: "Against A, of the 3 compared figures B is higher in 2 and C is not distinguishable
+    in any (adjusted p < .05)." For a single model, see `findings_on_pair`.
+
+    Args:
+        base: name of the model that the others are compared with.
+        pairs: name of each other model -> its tests against the base, one per figure.
     """
     if len(pairs) == 1:
         for new, tests in pairs.items():
-            yield from comparison_findings(new, base, tests)
+            yield from findings_on_pair(new, base, tests)
         return
     counts = []
     for new, tests in pairs.items():
-        n_higher = len(in_direction(tests, "higher"))
-        n_lower = len(in_direction(tests, "lower"))
-        sides = [f"{word} in {n}" for word, n in (("higher", n_higher), ("lower", n_lower)) if n]
-        counts.append(f"{visible(new)} is {listing(sides or [_without_verdict(tests)])}")
+        sides = []
+        for direction in _DIRECTIONS:
+            if n_clear := len(clear_tests(tests, direction)):
+                sides.append(f"{direction} in {n_clear}")
+        counts.append(f"{visible(new)} is {listing(sides or [_without_clear_test(tests)])}")
     n = max((len(tests) for tests in pairs.values()), default=0)
     if n:
         figures = f"the {n} compared figures" if n > 1 else "the compared figure"
         yield f"Against {visible(base)}, of {figures} {listing(counts)} (adjusted p < .05)."
 
 
-def _without_verdict(tests: Sequence[ReportedTest]) -> str:
-    """What is said of a model that is higher or lower in no figure."""
+def _without_clear_test(tests: Sequence[ReportedTest]) -> str:
+    """Returns what a sentence says of a model none of whose tests rejects: "MODEL is ..."."""
     if not tests:
         return "not compared"
     is_equal = not any(test.is_tested or test.value for test in tests)

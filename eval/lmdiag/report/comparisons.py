@@ -12,7 +12,7 @@ from lmdiag import diagnostics
 from lmdiag.measures import MeasureName
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
-from lmdiag.report.comparison_findings import comparisons_findings
+from lmdiag.report.comparison_findings import findings_on_pairs
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, rows_below_heading, text_grid
 from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.report.reported_tests import ReportedTest
@@ -362,7 +362,7 @@ def _difference_findings(pairs: Sequence[RunPair]) -> list[str]:
     for pair in pairs:
         with_items = [c for c in pair.comparisons.values() if c.n]
         tests[pair.new] = [_test_of(c, pair.named(c)) for c in with_items]
-    return [*comparisons_findings(pairs[0].base, tests)] if pairs else []
+    return [*findings_on_pairs(pairs[0].base, tests)] if pairs else []
 
 
 def _test_of(c: Comparison, name: str) -> ReportedTest:

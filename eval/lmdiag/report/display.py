@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @singledispatch
 def output_of(result: object) -> Output:
-    """Returns what is shown of a result."""
+    """Returns what is shown of a result, by the function registered below for its type."""
     raise TypeError(f"{type(result).__name__} is not a result")
 
 
@@ -53,21 +53,27 @@ output_of.register(Multiverse, multiverse_output)
 
 
 def save_result(result: object, files: Sequence[str | Path], width: float) -> list[Path]:
-    """Writes a result into files, whose endings are the formats; returns their paths."""
-    return formats.write_files(output_of(result), [user_path(str(file)) for file in files], width)
+    """Writes a result into files, whose endings are the formats; returns their paths.
+
+    Args:
+        files: paths, in which `~` is the home directory.
+        width: of tables in text files, in characters.
+    """
+    paths = [user_path(str(file)) for file in files]
+    return formats.write_files(output_of(result), paths, width)
 
 
 def text_of(result: object) -> str:
-    """Returns the tables as text of at most 100 characters a line."""
+    """Returns what a terminal shows of a result, as text of at most 100 characters a line."""
     return terminal.recorded(output_of(result)).export_text().strip("\n")
 
 
 def html_of(result: object) -> str:
-    """Returns the tables as HTML for a notebook."""
+    """Returns what a terminal shows of a result, as HTML for a notebook."""
     console = terminal.recorded(output_of(result))
     return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
 
 
 def charts_of(result: object) -> dict[str, altair.TopLevelMixin]:
-    """Returns the charts by name."""
+    """Returns name of each chart -> the chart."""
     return {plot.name: notebook(plot) for plot in output_of(result).plots}

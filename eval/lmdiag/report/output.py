@@ -38,25 +38,31 @@ _LONG_SIGNATURE = 160
 
 
 def _capitalized(line: str) -> str:
-    """A line that begins with a capital, but for a symbol such as p."""
-    return line if line[1:2] == " " else f"{line[:1].upper()}{line[1:]}"
+    """Returns a line with a capital at its beginning, unless it begins with a symbol.
+
+    >>> _capitalized("effects: paired t tests"), _capitalized("p exact: sign-flip test")
+    ('Effects: paired t tests', 'p exact: sign-flip test')
+    """
+    is_symbol = line[1:2] == " "  # a word of one letter, such as n or p
+    return line if is_symbol else f"{line[:1].upper()}{line[1:]}"
 
 
 class Deferred(Sequence[T]):
-    """A sequence that is made when it is first read."""
+    """A sequence whose elements are made when it is first read, by a function without arguments."""
 
-    def __init__(self, make: Callable[[], Iterable[T]]) -> None:
-        self._make = make
-        self._made: list[T] | None = None
+    def __init__(self, make_elements: Callable[[], Iterable[T]]) -> None:
+        self._make_elements = make_elements
+        self._made_elements: list[T] | None = None
 
     @property
-    def _parts(self) -> list[T]:
-        if self._made is None:
-            self._made = [*self._make()]
-        return self._made
+    def _elements(self) -> list[T]:
+        """The elements, which are made at the first call and kept."""
+        if self._made_elements is None:
+            self._made_elements = [*self._make_elements()]
+        return self._made_elements
 
     def __len__(self) -> int:
-        return len(self._parts)
+        return len(self._elements)
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -65,7 +71,7 @@ class Deferred(Sequence[T]):
     def __getitem__(self, index: slice) -> Sequence[T]: ...
 
     def __getitem__(self, index: int | slice) -> T | Sequence[T]:
-        return self._parts[index]
+        return self._elements[index]
 
 
 class Section(NamedTuple):
@@ -108,12 +114,12 @@ class Section(NamedTuple):
 
     @property
     def grids(self) -> list[Grid]:
-        """All tables that have rows."""
+        """The tables that have rows, the further ones last."""
         return [grid for grid in (*self.tables, *self.further) if grid.rows]
 
     @property
-    def of_figures(self) -> list[str]:
-        """The remarks without warnings of the data, which are for their author."""
+    def remarks_on_figures(self) -> list[str]:
+        """The remarks without warnings on the data, which only the author of the data needs."""
         return [line for line in self.remarks if not line.startswith(WARNING)]
 
 
@@ -141,7 +147,7 @@ class Fact(NamedTuple):
 
     @property
     def is_grey(self) -> bool:
-        """Whether it is of word frequencies, see `NO_CONTEXT`."""
+        """Whether its colour is grey: it is on word frequencies, whose name begins so."""
         return self.name.startswith(NO_CONTEXT)
 
 
@@ -183,30 +189,36 @@ class Output:
         return [plot for section in self.sections for plot in section.plots]
 
     def note(self, section: Section, grid: Grid) -> list[str]:
-        """Returns the sentences of the note directly below a table of a section, for papers.
+        """Returns the sentences of the note below a table of a section, for papers.
 
-        What the table alone has to say comes first, then what its signs mean. Of results other than
-        the tables of a diagnostic, models, data and signature follow; below the first table there
-        are also the remarks of the section that no other table has, and a long signature. Below the
-        tables of a diagnostic of one model, which have no column with its name, the model stands.
+        First come the notes of the table and the meanings of its signs. Then follow
+
+        - in the section of a diagnostic: the model, if there is one, whose name no column has;
+        - in other sections: all models and data, and the signatures. Below the first table there
+          are also the remarks of the section that no table has as its notes or signs, and
+          signatures that are too long to stand below each table.
         """
         lines = [*map(_capitalized, grid.notes), *signs([grid])]
-        if not section.task:
+        if section.task:
+            if len(self.facts) == 1:
+                (model,) = self.facts
+                lines.append(f"{model.name}: {', '.join(model.lines)}")
+        else:
             is_first = grid is section.grids[0]
-            table_notes = [
-                line for other in section.grids for line in (*other.notes, *signs([other]))
-            ]
             if is_first:
-                lines += [line for line in section.of_figures if line not in table_notes]
+                lines_of_tables = [
+                    line for table in section.grids for line in (*table.notes, *signs([table]))
+                ]
+                remarks = section.remarks_on_figures
+                lines += [line for line in remarks if line not in lines_of_tables]
             lines += [f"{fact.name}: {', '.join(fact.lines)}" for fact in self.facts if fact.lines]
             is_short = len("".join(section.signatures)) <= _LONG_SIGNATURE
-            lines += section.signatures if is_first or is_short else ()
-        elif len(self.facts) == 1:
-            lines += [f"{fact.name}: {', '.join(fact.lines)}" for fact in self.facts]
+            if is_first or is_short:
+                lines += section.signatures
         return [line.rstrip(".") for line in dict.fromkeys(lines)]
 
     @property
     def lines(self) -> list[str]:
-        """What formats without a masthead show first: warnings, facts and findings, in lines."""
-        facts = [": ".join((fact.name, " · ".join(fact.lines))) for fact in self.facts]
+        """Warnings, facts ("gpt2: causal · 124M parameters") and findings, one text each."""
+        facts = [f"{fact.name}: {' · '.join(fact.lines)}" for fact in self.facts]
         return [*self.warnings, *facts, *self.findings]

@@ -13,8 +13,8 @@ from lmdiag.text import listing
 class ReportedTest(NamedTuple):
     """A difference, or another quantity with a sign, and the test of it.
 
-    A sentence claims what the test says and nothing else: a direction where `is_clear`, no
-    difference nowhere, and of what has no test that it has none.
+    Sentences claim a direction only where `is_clear`. They never claim that there is no difference,
+    and of a value without a test they say that it has none.
 
     Attributes:
         subject: what was tested as a sentence names it: a figure, a model, a layer, a predictor.
@@ -34,63 +34,78 @@ class ReportedTest(NamedTuple):
 
     @property
     def is_tested(self) -> bool:
-        """Whether there is a test."""
+        """Whether there is a test of the value, and so a p."""
         return not math.isnan(self.p)
 
     @property
     def is_clear(self) -> bool:
-        """Whether the test rejects."""
+        """Whether the test rejects: p is below .05."""
         return self.p < ALPHA
 
     @property
     def direction(self) -> Literal["higher", "lower", ""]:
-        """On which side of zero the value lies."""
+        """On which side of zero the value lies; "" for zero and for an undefined value."""
         if self.value == 0 or math.isnan(self.value):
             return ""
         return "higher" if self.value > 0 else "lower"
 
     @property
-    def named(self) -> str:
-        """The subject with its value."""
+    def subject_with_value(self) -> str:
+        """The subject and its value in brackets: "sensitivity (+12.5 points)"."""
         return f"{self.subject} ({self.text})"
 
 
-def in_direction(tests: Sequence[ReportedTest], direction: str) -> list[ReportedTest]:
-    """Returns the tests that reject with a value on one side of zero."""
+def clear_tests(
+    tests: Sequence[ReportedTest], direction: Literal["higher", "lower"]
+) -> list[ReportedTest]:
+    """Returns the tests that reject with a value above zero ("higher") or below ("lower")."""
     return [test for test in tests if test.is_clear and test.direction == direction]
 
 
-def untested(tests: Sequence[ReportedTest]) -> str:
-    """Returns the sentence part about values without a test, "SUBJECT: VALUE, no test; ...".
+def untested_values(tests: Sequence[ReportedTest]) -> str:
+    """Returns the values without a test as part of a sentence: "SUBJECT: VALUE, no test; ...".
 
     "" if all were tested.
     """
-    named = [f"{test.subject}: {test.text}, no test" for test in tests if not test.is_tested]
-    return "; ".join(named)
+    untested = [test for test in tests if not test.is_tested]
+    return "; ".join(f"{test.subject}: {test.text}, no test" for test in untested)
 
 
-def untested_in_items(tests: Sequence[ReportedTest]) -> str:
-    """Returns the sentence part about values that are the same in every item, or have one item.
+def untested_item_values(tests: Sequence[ReportedTest]) -> str:
+    """Returns `untested_values` where they are means over items, as part of a sentence.
 
-    Such values have no variance to test: "surprisal: +1.20 in every item, no test; ...".
+    Such a value has no test since it is the same in every item, or there is only one item:
+    "gpt2: +1.20 in every item, no test; ...".
     """
-    signed = []
+    tests_with_items = []
     for test in tests:
         sign = "+" if test.value > 0 else ""
         where = "in the one item" if test.n == 1 else "in every item"
-        signed.append(test._replace(text=f"{sign}{test.text} {where}"))
-    return untested(signed)
+        tests_with_items.append(test._replace(text=f"{sign}{test.text} {where}"))
+    return untested_values(tests_with_items)
 
 
-def each_p(tests: Sequence[ReportedTest], how: str = "") -> str:
-    """Returns what is said of the p-values of tests that reject."""
-    each = "each " if len(tests) > 1 else ""
-    return f"{each}p < .05{how}"
+def p_below_alpha(tests: Sequence[ReportedTest], how_adjusted: str = "") -> str:
+    """Returns the p of tests that reject in words: "p < .05 (Holm)", of several "each p < .05".
+
+    Args:
+        how_adjusted: what stands behind p, with a blank before it.
+    """
+    start = "each " if len(tests) > 1 else ""
+    return f"{start}p < .05{how_adjusted}"
 
 
-def of_all(tests: Sequence[ReportedTest], n: int, noun: str) -> str:
-    """Returns "both models: A and B" where the tests are all of n, else the names alone."""
-    names = listing([test.named for test in tests])
+def subjects_with_values(tests: Sequence[ReportedTest], n: int, noun: str) -> str:
+    """Returns the subjects of tests with their values as a list in a sentence.
+
+    If these are all of n, with their number: "both models: A (1.2) and B (0.8)".
+
+    Args:
+        n: number of all subjects.
+        noun: what the subjects are, in the plural.
+    """
+    names = listing([test.subject_with_value for test in tests])
     if len(tests) < n or n == 1:
         return names
-    return f"{'both' if n == 2 else f'all {n}'} {noun}: {names}"
+    number = "both" if n == 2 else f"all {n}"
+    return f"{number} {noun}: {names}"
