@@ -10,40 +10,51 @@ from lmdiag.report.comparison_findings import findings_on_pairs
 from lmdiag.report.numbers import percent, within
 from lmdiag.report.reported_tests import ReportedTest
 from lmdiag.studies.cloze_norms import ClozeNorms
-from lmdiag.studies.comparison import IN_PERCENT
-from lmdiag.text import capital, visible
+from lmdiag.studies.comparison import IN_PERCENT, Comparison
+from lmdiag.text import visible
 
 
 def cloze_findings(norms: ClozeNorms) -> list[str]:
-    """Returns how often the top words of people and models agree, and what sets models apart."""
+    """Returns sentences on how models agree with people, and on the differences between models.
+
+    The first ones say in how many items the top word of a model is that of people, and how probable
+    all human responses are together; then follow the tests of the first model against each other.
+    """
     sentences = []
     for model, table in norms.figures.groupby("model", sort=False):
         figures = {row.measure: row for row in table.itertuples() if not math.isnan(row.value)}
-        agrees = figures.get("top_agrees")
+        top_agreement = figures.get("top_agrees")
         mass = figures.get("mass")
         name = visible(str(model))
         parts = []
-        if agrees:
-            count = f"{round(agrees.value * agrees.n)} of {agrees.n} items"
-            share = f"({percent(agrees.value)}{within(agrees, 'share')})"
-            what = f"the top word of {name} is people's most frequent response"
-            parts.append(f"{what} in {count} {share}")
+        if top_agreement:
+            n = top_agreement.n
+            count = f"{round(top_agreement.value * n)} of {n} items"
+            share = f"{percent(top_agreement.value)}{within(top_agreement, 'share')}"
+            what = f"The top word of {name} is people's most frequent response"
+            parts.append(f"{what} in {count} ({share})")
         if mass:
             value = f"{percent(mass.value)}{within(mass, 'share')}"
             parts.append(f"{name} gives all human responses together a probability of {value}")
         if parts:
-            text = ", and ".join(parts)
-            sentences.append(f"{capital(text) if agrees else text}.")
-    pairs: dict[str, list[ReportedTest]] = {}
-    for x in norms.comparisons:
-        label = MeasureName.of(x.measure).label
-        text = numbers.signed(x.difference, x.statistic)
-        if x.statistic in IN_PERCENT:
-            text += " points"
-        elif label.endswith(", bits"):
-            text += " bits"
-        name = label.removesuffix(", bits")
-        test = ReportedTest(name, text, x.difference, x.p_adjusted, x.n_tests, x.n)
-        of_pair = pairs.setdefault(norms.models[x.number], [])
-        of_pair += [test] if x.n else []
-    return [*sentences, *findings_on_pairs(norms.models[0], pairs)]
+            sentences.append(f"{', and '.join(parts)}.")
+    tests_of_model: dict[str, list[ReportedTest]] = {}
+    for comparison in norms.comparisons:
+        tests = tests_of_model.setdefault(norms.models[comparison.number], [])
+        if comparison.n:
+            tests.append(_test_of_measure(comparison))
+    return [*sentences, *findings_on_pairs(norms.models[0], tests_of_model)]
+
+
+def _test_of_measure(comparison: Comparison) -> ReportedTest:
+    """Returns the test of a difference between two models as sentences need it."""
+    label = MeasureName.of(comparison.measure).label
+    text = numbers.signed(comparison.difference, comparison.statistic)
+    if comparison.statistic in IN_PERCENT:
+        text += " points"
+    elif label.endswith(", bits"):
+        text += " bits"
+    return ReportedTest(
+        subject=label.removesuffix(", bits"), text=text, value=comparison.difference,
+        p=comparison.p_adjusted, n_tests=comparison.n_tests, n=comparison.n,
+    )  # fmt: skip
