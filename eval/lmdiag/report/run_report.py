@@ -139,7 +139,9 @@ class Report:
             looks = {self.figures.sources[i].label: self.detailed.index(i) for i in positions}
             if len(runs) == 1:
                 looks = {}
-            tasks[task] = TaskRuns(task, runs, self.figures.of_runs(positions), task_items, looks)
+            tasks[task] = TaskRuns(
+                task, runs, self.figures.select_runs(positions), task_items, looks
+            )
         return tasks
 
     @cached_property
@@ -220,7 +222,7 @@ def brief_output(report: Report) -> Output:
     if n_left_out := len(report.designs) - len(designs):
         line = f"the conditions of {n_left_out} more tasks: by the commands below"
         designs.append(Section("", remarks=[line]))
-    first_sections = [headline, *designs] if figures.are_first else [*designs, headline]
+    first_sections = [headline, *designs] if figures.precede_conditions else [*designs, headline]
     path = visible(shlex.quote(str(report.runs[0].path)))
     commands = []
     for task in figures.tasks:
@@ -306,12 +308,12 @@ def _sections(report: Report) -> Iterator[Section]:
     are_curves_first = report.are_layers and not _has_response(report)
     if are_curves_first:
         yield from _trends(report)
-    if not report.figures.are_first:
+    if not report.figures.precede_conditions:
         yield from _conditions(report)
     yield _headline(report)
     if not are_curves_first:
         yield from _trends(report)
-    if report.figures.are_first:
+    if report.figures.precede_conditions:
         yield from _conditions(report)
     if len(report.runs) > 1 and not report.are_layers:
         yield _differences(report)
@@ -622,7 +624,7 @@ def _sizes(results: Sequence[Results], trends: Sequence[Plot]) -> dict[str, Any]
 
 def _samples(figures: ReportFigures) -> list[str]:
     """Returns a line for each diagnostic of which a sample of the rows was asked."""
-    results = {task: figures.having(task)[0].results for task in figures.tasks}
+    results = {task: figures.runs_with(task)[0].results for task in figures.tasks}
     return [
         f"{figures.diagnostic(task).short_title}: a sample of {run.data.tasks[task].n} rows "
         f"(--limit {run.protocol.limit})."

@@ -52,8 +52,12 @@ class ReportFigures:
 
     @classmethod
     def of(cls, runs: Sequence[Results]) -> ReportFigures:
-        """Returns the figures of some runs as one table, with the labels and ranks of `table`."""
-        sources = [LabelledRun(*pair) for pair in zip(runs, run_labels(runs), strict=True)]
+        """Returns the figures of some runs as one table, with the columns that `table` names.
+
+        Measures of people, `human_NAME`, become the measure NAME in the setting "human".
+        """
+        labels = run_labels(runs)
+        sources = [LabelledRun(run, label) for run, label in zip(runs, labels, strict=True)]
         table = figure_records(runs).rename(columns={"ci_low": "low", "ci_high": "high"})
         is_human = table["measure"].str.startswith("human_")
         table["measure"] = table["measure"].str.removeprefix("human_")
@@ -73,99 +77,110 @@ class ReportFigures:
             setting_rank=0,
             setting_label="",
         )
-        is_text = {name: isinstance(table[name].dtype, pd.StringDtype) for name in table}
-        labels = ("measure_label", "score", "cutoff")  # of runs without a figure, they have no type
-        texts = [*labels, *(name for name in table if is_text[name])]
-        of_runs = cls(sources, table.astype(dict.fromkeys(texts, object)))
-        of_runs._name_values()
-        return of_runs
+        # texts as objects: selections of them are faster; of runs without a figure, the columns
+        # of labels have no type from which one could tell that they are texts
+        text_columns = {"measure_label", "score", "cutoff"}
+        text_columns |= {name for name in table if isinstance(table[name].dtype, pd.StringDtype)}
+        figures = cls(sources, table.astype(dict.fromkeys(text_columns, object)))
+        figures._fill_ranks_and_labels()
+        return figures
 
-    def _name_values(self) -> None:
-        """Fills the ranks (for the order of rows) and labels of settings and levels.
+    def _fill_ranks_and_labels(self) -> None:
+        """Fills the columns of `table` with ranks and labels of settings, levels and addresses.
 
         The diagnostic of each task declares both, so this goes task by task. Of own data, a level
         that two columns have is named with its column: "list A".
         """
         table = self.table
-        for task, rows in table.groupby("task"):
+        for task, task_rows in table.groupby("task"):
             diagnostic = self.diagnostic(task)
-            settings = diagnostic.settings_in_order(rows["setting"].unique())
+            settings = diagnostic.settings_in_order(task_rows["setting"].unique())
             labels = {name: diagnostic.setting_label(name) for name in settings}
             labels[HUMAN] = "Human baseline"
-            table.loc[rows.index, "setting_rank"] = rank_in(rows["setting"], settings)
-            table.loc[rows.index, "setting_label"] = rows["setting"].map(labels)
-            level_rows = rows[rows["by"] != ""]
-            n_columns = level_rows.groupby("level")["by"].nunique()  # of own data with such a level
-            for by, rows_of in level_rows.groupby("by"):
-                levels = diagnostic.levels_in_order(by, rows_of["level"].unique())
+            table.loc[task_rows.index, "setting_rank"] = rank_in(task_rows["setting"], settings)
+            table.loc[task_rows.index, "setting_label"] = task_rows["setting"].map(labels)
+            level_rows = task_rows[task_rows["by"] != ""]
+            n_columns = level_rows.groupby("level")["by"].nunique()  # level -> columns that have it
+            for by, by_rows in level_rows.groupby("by"):
+                levels = diagnostic.levels_in_order(by, by_rows["level"].unique())
                 labels = {level: diagnostic.level_label(by, level) for level in levels}
                 for level in levels if diagnostic.is_form else ():
                     if n_columns[level] > 1 and not labels[level].startswith(f"{by} "):
                         labels[level] = f"{by} {labels[level]}"
-                table.loc[rows_of.index, "level_rank"] = rank_in(rows_of["level"], levels)
-                table.loc[rows_of.index, "level_label"] = rows_of["level"].map(labels)
+                table.loc[by_rows.index, "level_rank"] = rank_in(by_rows["level"], levels)
+                table.loc[by_rows.index, "level_label"] = by_rows["level"].map(labels)
         with_level = table["measure_label"] + ", " + table["level_label"]
         table["address_label"] = table["measure_label"].mask(table["by"] != "", with_level)
 
-    def of_runs(self, numbers: Sequence[int]) -> ReportFigures:
-        """Returns the figures of some of the runs."""
-        if [*numbers] == [*range(len(self.sources))]:
+    def select_runs(self, positions: Sequence[int]) -> ReportFigures:
+        """Returns the figures of the runs at some positions, which get new positions from 0."""
+        if [*positions] == [*range(len(self.sources))]:
             return self
-        rows = self.table[self.table["run"].isin(numbers)]
-        positions = {number: i for i, number in enumerate(numbers)}
-        return ReportFigures(
-            [self.sources[i] for i in numbers], rows.assign(run=rows["run"].map(positions))
-        )
+        rows = self.table[self.table["run"].isin(positions)]
+        new_position = {position: i for i, position in enumerate(positions)}
+        sources = [self.sources[position] for position in positions]
+        return ReportFigures(sources, rows.assign(run=rows["run"].map(new_position)))
 
     @property
     def tasks(self) -> list[str]:
-        """The tasks that any of the runs has."""
+        """The tasks that any of the runs has, in order of appearance."""
         return [*dict.fromkeys(task for source in self.sources for task in source.results.tasks)]
 
     @property
-    def are_first(self) -> bool:
-        """Whether they stand before conditions: of suites, the share of predictions that hold."""
+    def precede_conditions(self) -> bool:
+        """Whether a report shows them before the effects of conditions, as those of test suites.
+
+        The main figure of test suites is the share of the predictions that hold.
+        """
         return all(self.diagnostic(task).has_regions for task in self.tasks)
 
-    def having(self, task: str) -> list[LabelledRun]:
+    def runs_with(self, task: str) -> list[LabelledRun]:
         """Returns the runs that have a task."""
         return [source for source in self.sources if task in source.results.tasks]
 
     def diagnostic(self, task: str) -> Diagnostic:
-        """Returns the declaration of a task."""
-        return self.having(task)[0].results.diagnostic(task)
+        """Returns the declaration of a task, which is the same in all runs that have it."""
+        return self.runs_with(task)[0].results.diagnostic(task)
 
     def select(
         self, task: str, selection: FigureSelection | TableShape, *settings: str
     ) -> pd.DataFrame:
-        """Returns figures of a task in the order of break-downs, levels, measures and runs.
+        """Returns the rows of `table` that a selection, or a declared table, has of a task.
 
-        By default they are unperturbed, or, for a table with `setting` as a side, of all settings.
-        Further columns: `by_rank`, `measure_rank`, and `heading`, which is the label of the
-        selection or the usual one.
+        They are in the order of the selection: by break-down, then level, measure and run.
+
+        Args:
+            settings: "none", unperturbed, if empty. A declared table with `setting` as a side has
+                all settings.
+
+        Returns:
+            The columns of `table`, and `by_rank` and `measure_rank`, the positions in the
+            selection; `heading`, the label of the selection or the usual one.
         """
         if isinstance(selection, TableShape):
             by = selection.by
             label = ""
-            has_settings = "setting" in (*selection.rows, selection.columns)
+            has_all_settings = "setting" in (*selection.rows, selection.columns)
         else:
             by = (selection.by,)
             label = selection.label
-            has_settings = False
-        compared = self._compared.get(task, [])
+            has_all_settings = False
+        task_rows = self._rows_of_tasks.get(task, [])
         by_ranks = _ranks(by)
         level_ranks = _ranks(selection.levels)
-        measures = matching_names(dict.fromkeys(row[0] for row in compared), selection.measures)
-        measure_ranks = _ranks(measures)
-        shown = None if has_settings else settings or ("none",)
+        present_measures = dict.fromkeys(measure for measure, *_ in task_rows)
+        measure_ranks = _ranks(matching_names(present_measures, selection.measures))
+        selected_settings = settings or ("none",)
         rows = []
-        for measure, row_by, level, setting, run, usual_rank, position in compared:
-            is_listed = not level_ranks or not row_by or level in level_ranks
-            is_shown = shown is None or setting in shown
-            if measure in measure_ranks and row_by in by_ranks and is_listed and is_shown:
-                level_rank = level_ranks.get(level, -1) if level_ranks else usual_rank
-                rank = by_ranks[row_by], level_rank, measure_ranks[measure]
-                rows.append((*rank, run, position))
+        for measure, row_by, level, setting, run, usual_rank, position in task_rows:
+            if measure not in measure_ranks or row_by not in by_ranks:
+                continue
+            if not has_all_settings and setting not in selected_settings:
+                continue
+            if row_by and level_ranks and level not in level_ranks:
+                continue
+            level_rank = level_ranks.get(level, -1) if level_ranks else usual_rank
+            rows.append((by_ranks[row_by], level_rank, measure_ranks[measure], run, position))
         rows.sort()
         table = self.table.take([position for *_, position in rows])
         return table.assign(
@@ -176,62 +191,71 @@ class ReportFigures:
         )
 
     @cached_property
-    def _compared(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Task -> what `select` compares of its rows, and their positions in the table.
+    def _rows_of_tasks(self) -> dict[str, list[tuple[Any, ...]]]:
+        """Task -> measure, break-down, level, setting, run, rank of the level and position per row.
 
-        A report selects some figures of a few hundred, often: pandas takes ten times as long.
+        `select` reads these lists: a report selects a few of some hundred figures, often, for which
+        pandas takes ten times as long.
         """
         names = ["measure", "by", "level", "setting", "run", "level_rank"]
         columns = [self.table[name].tolist() for name in names]
         rows_of: dict[str, list[tuple[Any, ...]]] = {}
-        for position, (task, *row) in enumerate(zip(self.table["task"], *columns, strict=True)):
-            rows_of.setdefault(task, []).append((*row, position))
+        for position, (task, *values) in enumerate(zip(self.table["task"], *columns, strict=True)):
+            rows_of.setdefault(task, []).append((*values, position))
         return rows_of
 
 
 def _ranks(names: Iterable[str]) -> dict[str, int]:
-    """Returns the position of each name."""
+    """Returns name -> its position, from 0."""
     return {name: rank for rank, name in enumerate(names)}
 
 
 def rank_in(values: pd.Series[str], names: Sequence[str]) -> pd.Series[int]:
-    """Returns the position of each value among some names."""
+    """Returns the position, from 0, of each value among some names."""
     return values.map(_ranks(names))
 
 
 def headlines(task: str, figures: ReportFigures) -> pd.DataFrame:
-    """Returns the headline figures of a task that any run has, in order, then those of choices.
+    """Returns the headline figures of a task: the few that stand for it, a row per figure and run.
 
-    Where no run has those that the diagnostic declares, they are the usual ones. The column `human`
-    has the human baseline as a record, None where the data do not contain it.
+    They are those that the diagnostic declares or, where no run has these, the usual ones; then
+    those of runs that ask for choices. The columns are those of `ReportFigures.select`, and
+    `human`, the human baseline as a `Figure`, None where the data do not contain it.
     """
     if task not in figures.headlines:
-        figures.headlines[task] = _headlines(task, figures)
+        figures.headlines[task] = _select_headlines(task, figures)
     return figures.headlines[task]
 
 
-def _headlines(task: str, figures: ReportFigures) -> pd.DataFrame:
-    """The same, computed."""
-    measures = {*figures.table["measure"][figures.table["task"] == task]}
-    declared = [x for x in figures.diagnostic(task).headlines if x.unless not in measures]
-    parts = [figures.select(task, headline) for headline in declared]
+def _select_headlines(task: str, figures: ReportFigures) -> pd.DataFrame:
+    """Returns the headline figures with their human baseline; `headlines` keeps this table."""
+    is_of_task = figures.table["task"] == task
+    measures = {*figures.table["measure"][is_of_task]}
+    declared = [
+        selection
+        for selection in figures.diagnostic(task).headlines
+        if selection.unless not in measures
+    ]
+    parts = [figures.select(task, selection) for selection in declared]
     if all(part.empty for part in parts):
-        parts = [figures.select(task, headline) for headline in diagnostics.get("").headlines]
-    parts += [figures.select(task, headline) for headline in CHOICE_HEADLINES]
+        parts = [figures.select(task, selection) for selection in diagnostics.get("").headlines]
+    parts += [figures.select(task, selection) for selection in CHOICE_HEADLINES]
     table = pd.concat([part for part in parts if len(part)] or parts)
-    is_human = (figures.table["task"] == task) & (figures.table["setting"] == HUMAN)
-    human = figures.table[is_human].set_index("address")["figure"].to_dict()
+    human_rows = figures.table[is_of_task & (figures.table["setting"] == HUMAN)]
+    human = human_rows.set_index("address")["figure"].to_dict()
     return table.assign(human=[human.get(address) for address in table["address"]])
 
 
 def figures_of_sets(task: str, figures: ReportFigures) -> pd.DataFrame:
-    """Returns the figures of small and extended sets, with `set`.
+    """Returns the figures of a small set and its extended ones, with the column `set`.
 
-    Without rows unless the runs have several of the sets, of which the task is the first.
+    The table is empty unless the runs have several of the sets, and the task is the first of them.
     """
     sets = figures.diagnostic(task).extended_sets
-    tasks = [name for name in sets.labels if name in figures.tasks] if sets else []
-    if sets is None or len(tasks) < 2 or tasks[0] != task:
+    if sets is None:
+        return figures.table[:0]
+    tasks = [name for name in sets.labels if name in figures.tasks]
+    if len(tasks) < 2 or tasks[0] != task:
         return figures.table[:0]
     parts = []
     for selection, name in product(sets.columns, tasks):
@@ -242,7 +266,7 @@ def figures_of_sets(task: str, figures: ReportFigures) -> pd.DataFrame:
 
 
 def chosen_run(run: Run, tasks: Sequence[str], measures: Sequence[str]) -> Run:
-    """Returns a run with the figures of some tasks and measures; all if none are named.
+    """Returns a run whose results have some tasks and measures alone; all if none are named.
 
     Raises:
         BadInput: the run has no such task, or no task has such a measure.
@@ -252,9 +276,8 @@ def chosen_run(run: Run, tasks: Sequence[str], measures: Sequence[str]) -> Run:
         if task not in results.tasks:
             choices = f"{suggest(task, results.tasks)}: choose from {', '.join(results.tasks)}"
             raise BadInput(f"{run.path} has no task {task}{choices}")
-    settings_of_task = {
-        task: {**results.tasks[task]} for task in results.tasks if task in (tasks or (task,))
-    }
+    chosen_tasks = [task for task in results.tasks if not tasks or task in tasks]
+    settings_of_task = {task: {**results.tasks[task]} for task in chosen_tasks}
     if measures:
         contents = [
             content for settings in settings_of_task.values() for content in settings.values()
@@ -263,6 +286,8 @@ def chosen_run(run: Run, tasks: Sequence[str], measures: Sequence[str]) -> Run:
         chosen = select_measures(measures, names)
         for settings in settings_of_task.values():
             for setting, content in settings.items():
-                figures = {x: figure for x, figure in content.measures.items() if x in chosen}
+                figures = {
+                    name: figure for name, figure in content.measures.items() if name in chosen
+                }
                 settings[setting] = replace(content, measures=figures)
     return replace(run, results=replace(results, tasks=settings_of_task))

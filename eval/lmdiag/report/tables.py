@@ -140,7 +140,7 @@ def _reference_cells(figures: ReportFigures, table: pd.DataFrame) -> dict[str, d
     shown_models = {figure.model for figure in table["reported"] if figure}
     published = dict[tuple[str, FigureKey], PublishedFigure]()
     for task in table["task"].unique():
-        published |= reference_figures(figures.having(task)[0].results, task)
+        published |= reference_figures(figures.runs_with(task)[0].results, task)
     numbers_of = dict[tuple[str, str], int]()  # setting, address -> the first row
     for number, address in enumerate(zip(table["setting"], table["address"], strict=True)):
         numbers_of.setdefault(address, number)
