@@ -26,38 +26,55 @@ VERDICTS: tuple[VersusChance, ...] = ("above", "below", "not distinguishable")
 
 
 class _Clause(NamedTuple):
-    """What a model does on one diagnostic, and the published models that do the same."""
+    """What a model does on one diagnostic.
+
+    Attributes:
+        text: a verb and what follows it, without the name of the model.
+        alike_models: published models whose figures lie on the same sides of chance.
+        has_own_sentence: whether it has several figures, and so a sentence of its own.
+    """
 
     text: str
-    same: tuple[str, ...]
-    is_alone: bool
+    alike_models: tuple[str, ...]
+    has_own_sentence: bool
 
 
 def run_findings(results: Results, subject: str = "") -> list[str]:
-    """Returns what a model prefers, by its figures against chance: a sentence or more.
+    """Returns sentences on what a model prefers, by its figures against chance.
 
-    Diagnostics with one figure share the first sentence; one with several has its own. `subject`
-    takes the place of the name of the model.
+    For example, "gpt2 prefers the good completion on NEG-136 (81.2%, chance 50.0%).". Diagnostics
+    with one figure share the first sentence; one with several figures has its own. A last sentence
+    names where all contrasts are tied.
+
+    Args:
+        subject: takes the place of the name of the model.
     """
     clauses = [*filter(None, (_clause_on(results, task) for task in results.tasks))]
-    shared = [clause for clause in clauses if not clause.is_alone]
-    groups = [shared] if shared else []
-    groups += [[clause] for clause in clauses if clause.is_alone]
+    sharing = [clause for clause in clauses if not clause.has_own_sentence]
+    clauses_of_sentences = [sharing] if sharing else []
+    clauses_of_sentences += [[clause] for clause in clauses if clause.has_own_sentence]
     subject = visible(subject or model_label(results.model, results.protocol))
     sentences = []
-    for group in groups:
-        same = [name for name in group[0].same if all(name in clause.same for clause in group)]
-        text = listing([clause.text for clause in group])
-        sentences.append(f"{subject} {text}{_as_published(same)}.")
+    for sentence_clauses in clauses_of_sentences:
+        alike_in_all = [
+            model
+            for model in sentence_clauses[0].alike_models
+            if all(model in clause.alike_models for clause in sentence_clauses)
+        ]
+        text = listing([clause.text for clause in sentence_clauses])
+        sentences.append(f"{subject} {text}{_as_published(alike_in_all)}.")
         subject = "It"
-    return sentences + _all_tied(results, subject)
+    return sentences + _tied_sentence(results, subject)
 
 
-def _all_tied(results: Results, subject: str) -> list[str]:
-    """Says where all contrasts are tied, so that there is neither a preference nor a test."""
+def _tied_sentence(results: Results, subject: str) -> list[str]:
+    """Returns a sentence on the figures in which all contrasts are tied, which have no test.
+
+    [] if there are none. `subject` is the name of the model, or "It".
+    """
     tied_places = []
     for task in results.tasks:
-        for key, figure in _named_figures(results, task).items():
+        for key, figure in _finding_figures(results, task).items():
             if figure.n and figure.n_tied == figure.n:
                 contrasts = f"any of the {figure.n} contrasts" if figure.n > 1 else "the contrast"
                 tied_places.append(f"{contrasts} {_where(results.diagnostic(task), key)}")
@@ -73,56 +90,68 @@ def _clause_on(results: Results, task: str) -> _Clause | None:
     if not figures:
         return None
     diagnostic = results.diagnostic(task)
-    same = _same_verdicts(results, task, figures)
-    say = _shares_of_items if diagnostic.finding.noun else _sides_of_chance
-    return _Clause(say(diagnostic, figures), same, len(figures) > 1)
+    text = _sides_of_chance(diagnostic, figures)
+    if diagnostic.finding.noun:
+        text = _shares_of_items(diagnostic, figures)
+    alike_models = _published_alike(results, task, figures)
+    return _Clause(text, alike_models, has_own_sentence=len(figures) > 1)
 
 
 def _sides_of_chance(diagnostic: Diagnostic, figures: Mapping[FigureKey, Figure]) -> str:
-    """What a model does in the items of figures above, below and at chance."""
+    """Returns what a model does in the items of figures above, below and at chance.
+
+    For example, "prefers the good completion on A (81.2%, chance 50.0%) and cannot be told from
+    chance on B (53.1%)": a chance level that was just named is not repeated.
+    """
     texts = []
-    chance = None
+    last_chance = None
     for verdict in VERDICTS:
-        items = []
+        places = []
         for key, figure in figures.items():
             if figure.versus_chance == verdict:
-                level = "" if figure.chance == chance else f", chance {percent(figure.chance)}"
-                tied = f", {numbers.ties(figure)}" if figure.n_tied else ""
-                share = f"{percent(figure.value)}{level}{tied}"
-                items.append(f"{_where(diagnostic, key)} ({share})")
-                chance = figure.chance
-        if items:
-            texts.append(f"{_verb(diagnostic.finding, verdict)} {listing(items)}")
+                share = percent(figure.value)
+                if figure.chance != last_chance:
+                    share += f", chance {percent(figure.chance)}"
+                if figure.n_tied:
+                    share += f", {numbers.ties(figure)}"
+                places.append(f"{_where(diagnostic, key)} ({share})")
+                last_chance = figure.chance
+        if places:
+            texts.append(f"{_verb(diagnostic.finding, verdict)} {listing(places)}")
     return listing(texts)
 
 
 def _shares_of_items(diagnostic: Diagnostic, figures: Mapping[FigureKey, Figure]) -> str:
-    """In which shares of the items of each level a model does what a finding says."""
+    """Returns in which shares of the items of each level a model does what a finding says.
+
+    For example, "prefers the true completion in 90% of affirmative and 10% of negated sentences
+    (chance 50%; 10% cannot be told from it)".
+    """
     finding = diagnostic.finding
-    shares = [
-        f"{short_percent(x.value)} of {finding.items[key.level]}" for key, x in figures.items()
+    shares = []
+    tied = []
+    for key, figure in figures.items():
+        items = finding.items[key.level]
+        shares.append(f"{short_percent(figure.value)} of {items}")
+        if figure.n_tied:
+            tied.append(f"{numbers.ties(figure)} in {items} ones")
+    levels = dict.fromkeys(short_percent(figure.chance) for figure in figures.values())
+    chance = f"chance {listing([*levels])}"
+    unclear = [
+        short_percent(figure.value)
+        for figure in figures.values()
+        if figure.versus_chance == "not distinguishable"
     ]
-    chance = (
-        f"chance {listing([*dict.fromkeys(short_percent(x.chance) for x in figures.values())])}"
-    )
-    unclear = [x.value for x in figures.values() if x.versus_chance == "not distinguishable"]
     if unclear and len(unclear) == len(figures):
         chance += f"; {'none can' if len(figures) > 1 else 'this cannot'} be told from it"
     elif unclear:
-        chance += (
-            f"; {listing([*dict.fromkeys(map(short_percent, unclear))])} cannot be told from it"
-        )
-    tied = [
-        f"{numbers.ties(figure)} in {finding.items[key.level]} ones"
-        for key, figure in figures.items()
-        if figure.n_tied
-    ]
+        chance += f"; {listing([*dict.fromkeys(unclear)])} cannot be told from it"
     notes = "; ".join([chance, *tied])
     return f"{finding.above} in {listing(shares)} {finding.noun} ({notes})"
 
 
 def _where(diagnostic: Diagnostic, key: FigureKey) -> str:
-    """The items of a figure, as the place where a model does something."""
+    """Returns the items of a figure as a place: "in negated sentences" or "on NEG-136"."""
     finding = diagnostic.finding
     if finding.noun:
         return f"in {finding.items[key.level]} {finding.noun}"
@@ -130,27 +159,37 @@ def _where(diagnostic: Diagnostic, key: FigureKey) -> str:
 
 
 def _tested_figures(results: Results, task: str) -> dict[FigureKey, Figure]:
-    """The figures of a diagnostic that findings name, those with a test against chance."""
-    figures = _named_figures(results, task)
+    """Returns those of `_finding_figures` that have a test against chance."""
+    figures = _finding_figures(results, task)
     return {key: figure for key, figure in figures.items() if figure.versus_chance}
 
 
-def _named_figures(results: Results, task: str) -> dict[FigureKey, Figure]:
-    """The figures of a diagnostic that findings name."""
+def _finding_figures(results: Results, task: str) -> dict[FigureKey, Figure]:
+    """Returns the figures that sentences on a diagnostic are about, by their addresses.
+
+    The diagnostic declares them, see `lmdiag.diagnostics.Finding`: the first of its measures that
+    the run has, at each level of a break-down.
+    """
     finding = results.diagnostic(task).finding
-    measure = next((name for name in finding.measures if results.measure(task, NONE, name)), "")
-    keys = [
-        FigureKey(task, setting=NONE, measure=measure, by=finding.by, level=level)
-        for level in finding.items
-    ]
-    figures = {key: results.figure(key) for key in keys}
-    return {key: figure for key, figure in figures.items() if figure}
+    measures = [name for name in finding.measures if results.measure(task, NONE, name)]
+    if not measures:
+        return {}
+    figures = {}
+    for level in finding.items:
+        key = FigureKey(task, NONE, measures[0], by=finding.by, level=level)
+        figure = results.figure(key)
+        if figure:
+            figures[key] = figure
+    return figures
 
 
 def frequency_findings(
     results: Results, comparisons: Mapping[FigureKey, Comparison], model: str
 ) -> list[str]:
     """Returns what word frequency alone does, beside a model: a sentence per diagnostic.
+
+    For example, "Frequency alone prefers the good completion on NEG-136 in 60.0%, less often than
+    gpt2 (81.2%; adjusted p = .012).".
 
     Args:
         results: of the model.
@@ -160,41 +199,48 @@ def frequency_findings(
     sentences = []
     for task in results.tasks:
         diagnostic = results.diagnostic(task)
-        compared = [
-            comparisons[key]
-            for key in _named_figures(results, task)
-            if key in comparisons and comparisons[key].n
-        ]
         parts = []
-        for c in compared:
-            where = _where(diagnostic, c.key)
-            share = f"in {percent(c.new)} {where.replace('in ', 'of ', 1)}"
-            if not diagnostic.finding.noun:
-                share = f"{where} in {percent(c.new)}"
-            if c.n_tied:
-                share += f" (over {c.n} contrasts that are not tied)"
-            parts.append(f"{share}, {_compared_with_model(c, model)}")
+        for key in _finding_figures(results, task):
+            comparison = comparisons.get(key)
+            if comparison is None or not comparison.n:
+                continue
+            where = _where(diagnostic, key)
+            share = percent(comparison.new)
+            if diagnostic.finding.noun:  # "in negated sentences" -> "in 10% of negated sentences"
+                text = f"in {share} {where.replace('in ', 'of ', 1)}"
+            else:
+                text = f"{where} in {share}"
+            if comparison.n_tied:
+                text += f" (over {comparison.n} contrasts that are not tied)"
+            parts.append(f"{text}, {_compared_with_model(comparison, model)}")
         if parts:
             sentences.append(f"Frequency alone {diagnostic.finding.above} {listing(parts)}.")
     return sentences
 
 
-def _compared_with_model(c: Comparison, model: str) -> str:
-    """What the adjusted test says of word frequencies beside a model."""
-    p = numbers.p_value(c.p_adjusted)
-    if math.isnan(c.p_adjusted):
+def _compared_with_model(comparison: Comparison, model: str) -> str:
+    """Returns how word frequencies compare with a model: "less often than gpt2 (81.2%; ...)".
+
+    Args:
+        comparison: word frequencies minus the model, with the adjusted p; NaN if they are equal in
+            every item.
+        model: its name.
+    """
+    if math.isnan(comparison.p_adjusted):
         return f"as {model} does in every item"
-    test = f"adjusted p {p if p.startswith('<') else f'= {p}'}"
-    if c.p_adjusted >= ALPHA:
-        return f"which cannot be told from {model} ({percent(c.base)}; {test})"
-    often = "less often" if c.difference < 0 else "more often"
-    return f"{often} than {model} ({percent(c.base)}; {test})"
+    p = numbers.p_value(comparison.p_adjusted)
+    sign = "" if p.startswith("<") else "= "
+    model_share_and_test = f"({percent(comparison.base)}; adjusted p {sign}{p})"
+    if comparison.p_adjusted >= ALPHA:
+        return f"which cannot be told from {model} {model_share_and_test}"
+    often = "less often" if comparison.difference < 0 else "more often"
+    return f"{often} than {model} {model_share_and_test}"
 
 
 def prediction_findings(results: Results) -> list[str]:
-    """Returns the share of the predictions of test suites that hold for a model: suite_accuracy.
+    """Returns a sentence per task of test suites: the share of their predictions that hold.
 
-    It has an interval and no test, for no chance level is defined.
+    This is the measure `suite_accuracy`. It has an interval, but no chance level and so no test.
     """
     name = visible(model_label(results.model, results.protocol))
     sentences = []
@@ -210,57 +256,67 @@ def prediction_findings(results: Results) -> list[str]:
 def models_findings(runs: Sequence[Results], noun: str = "models") -> list[str]:
     """Returns how many of several runs are above, and how many below, each chance level.
 
-    `noun` says what the runs are of. Figures without a test are not counted.
+    For example, "Of 12 models, above chance are 7 on NEG-136 and none on ROLE-88 (11 tested); below
+    chance are 2 on ROLE-88.". Figures without a test are not counted.
+
+    Args:
+        noun: what the runs are of, in the plural.
     """
-    verdicts: dict[str, list[VersusChance | None]] = {}
+    verdicts_at: dict[str, list[VersusChance | None]] = {}  # place -> verdict of each tested run
     for results in runs:
         for task in results.tasks:
             diagnostic = results.diagnostic(task)
             for key, figure in _tested_figures(results, task).items():
-                verdicts.setdefault(_where(diagnostic, key), []).append(figure.versus_chance)
-    if not verdicts:
+                verdicts_at.setdefault(_where(diagnostic, key), []).append(figure.versus_chance)
+    if not verdicts_at:
         return []
     above = []
     below = []
-    for where, verdicts_of_runs in verdicts.items():
-        n_tested = f" ({len(verdicts_of_runs)} tested)" if len(verdicts_of_runs) < len(runs) else ""
-        above.append(f"{verdicts_of_runs.count('above') or 'none'} {where}{n_tested}")
-        if n := verdicts_of_runs.count("below"):
-            below.append(f"{n} {where}{n_tested}")
+    for where, verdicts in verdicts_at.items():
+        n_tested = f" ({len(verdicts)} tested)" if len(verdicts) < len(runs) else ""
+        above.append(f"{verdicts.count('above') or 'none'} {where}{n_tested}")
+        if n_below := verdicts.count("below"):
+            below.append(f"{n_below} {where}{n_tested}")
     text = f"above chance are {listing(above)}"
-    if not any("above" in verdicts_of_runs for verdicts_of_runs in verdicts.values()):
-        text = f"none is above chance {' or '.join(verdicts)}"
+    if not any("above" in verdicts for verdicts in verdicts_at.values()):
+        text = f"none is above chance {' or '.join(verdicts_at)}"
     below_text = f"; below chance are {listing(below)}" if below else ""
     return [f"Of {len(runs)} {noun}, {text}{below_text}."]
 
 
 def _verb(finding: Finding, verdict: VersusChance) -> str:
-    """Returns what a model does where its figure is above, below or at chance."""
-    verbs = {"above": finding.above, "below": finding.below}
-    return verbs.get(verdict, "cannot be told from chance")
+    """Returns what a model does by a verdict: "prefers the good completion"."""
+    if verdict == "above":
+        return finding.above
+    return finding.below if verdict == "below" else "cannot be told from chance"
 
 
-def _same_verdicts(
+def _published_alike(
     results: Results, task: str, figures: Mapping[FigureKey, Figure]
 ) -> tuple[str, ...]:
-    """Models of the paper whose published figures lie on the same sides of chance."""
+    """Returns the models of the paper whose figures all lie on the same sides of chance.
+
+    Left out are the model of the run itself, and models without one of the figures.
+    """
     published = reference_figures(results, task)
-    names = []
+    verdicts = [figure.versus_chance for figure in figures.values()]
+    alike_models = []
     for model, name in REFERENCES.items():
-        published_figures = [published.get((model, key)) for key in figures]
-        verdicts = [
-            # the count that was rounded to a percentage
-            Figure(round(x.value / 100 * x.n) / x.n, x.n, chance=figure.chance).versus_chance
-            for x, figure in zip(published_figures, figures.values(), strict=True)
-            if x is not None
-        ]
-        is_other = results.model.id.rpartition("/")[2] != model
-        if is_other and verdicts == [figure.versus_chance for figure in figures.values()]:
-            names.append(name)
-    return tuple(names)
+        published_verdicts = []
+        for key, figure in figures.items():
+            reported = published.get((model, key))
+            if reported is not None:
+                # the paper has rounded percentages; the test needs the count behind them
+                count = round(reported.value / 100 * reported.n)
+                share = Figure(count / reported.n, reported.n, chance=figure.chance)
+                published_verdicts.append(share.versus_chance)
+        is_of_run = results.model.id.rpartition("/")[2] == model
+        if published_verdicts == verdicts and not is_of_run:
+            alike_models.append(name)
+    return tuple(alike_models)
 
 
-def _as_published(names: Sequence[str]) -> str:
-    """Returns the end of a sentence on models of the paper that do the same; "" for none."""
-    verb = "do" if len(names) > 1 else "does"
-    return f", as the published {listing(names)} {verb}" if names else ""
+def _as_published(models: Sequence[str]) -> str:
+    """Returns the end of a sentence: ", as the published BERT base does"; "" without models."""
+    verb = "do" if len(models) > 1 else "does"
+    return f", as the published {listing(models)} {verb}" if models else ""
