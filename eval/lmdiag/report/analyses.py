@@ -181,7 +181,7 @@ def _trends(runs: Sequence[Run], name: str, analysis: Analysis) -> list[Plot]:
     order = order_of([run.results for run in runs])
     if order is None:
         return []
-    places = dict(zip(run_labels([run.results for run in runs]), order.places, strict=True))
+    places = dict(zip(run_labels([run.results for run in runs]), order.numbers, strict=True))
     return condition_trends(name, analysis, places, "layers" if order.name == "layer" else "steps")
 
 

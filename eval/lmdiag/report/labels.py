@@ -28,45 +28,37 @@ from lmdiag.types import ModelInfo
 
 
 def model_facts(model: ModelInfo) -> list[str]:
-    """Returns what a model is, in a few words each; of a server's model, what is known."""
+    """Returns what a model is, in a few words each, the commit last.
+
+    For example, ["causal", "124M parameters", "float32", "commit 607a30d783df"]; the id comes first
+    where the model has another name. Of a model behind a server, what is known.
+    """
     if model.server is not None:
         identity = id_if_not_name(model), model.kind, f"asked through {model.server}"
         return [*filter(None, identity), "commit and precision not known"]
+    commit = f"commit {short_commit(model.commit)}"
     if model.counts_words:
-        words = f"{numbers.count(model.vocab_size)} words"
-        return [
-            id_if_not_name(model),
-            model.architecture,
-            words,
-            f"commit {short_commit(model.commit)}",
-        ]
+        n_words = f"{numbers.count(model.vocab_size)} words"
+        return [id_if_not_name(model), model.architecture, n_words, commit]
     size = f"{numbers.count(model.n_parameters)} parameters"
-    commit = short_commit(model.commit)
-    facts = (
-        id_if_not_name(model),
-        model.kind,
-        size,
-        model.dtype,
-        model.quantization,
-        f"commit {commit}",
-    )
+    facts = (id_if_not_name(model), model.kind, size, model.dtype, model.quantization, commit)
     return [fact for fact in facts if fact]
 
 
 def model_fact(results: Results) -> Fact:
-    """Returns what was asked of which model."""
+    """Returns the name of a model, and lines on what it is and what it was asked."""
     model = results.model
     *facts, commit = model_facts(model)
     facts = [*facts, "cased" if model.cased else "uncased", commit]
-    source = f"data {results.data.source} · {results.n_contexts} {asked(results)}"
+    source = f"data {results.data.source} · {results.n_contexts} {question_noun(results)}"
     framing_texts = framing_facts(results.protocol).items()
     framing = " · ".join(f"{name} {shortened(text, 80)}" for name, text in framing_texts)
     lines = (" · ".join(facts), source, framing, *remarks_on_model(results))
     return Fact(visible(model_label(model)), [line for line in lines if line])
 
 
-def asked(results: Results) -> str:
-    """Returns what models are asked: `contexts`, `sentences` or, of choices, `questions`."""
+def question_noun(results: Results) -> str:
+    """Returns what a model was asked: "contexts", "sentences" or, of choices, "questions"."""
     if results.protocol.elicitation == "choice":
         return "questions"
     asks = {results.diagnostic(task).asks for task in results.tasks}
@@ -80,16 +72,21 @@ def framing_facts(protocol: Protocol) -> dict[str, str]:
     {'prompt': 'Complete: {context}', 'final period': 'never'}
     """
     facts = {"instruction": protocol.instruction} if protocol.instruction else {}
+    scoring_options = vars(ScoringOptions())  # these change how answers are scored, not contexts
     for option, knob in KNOBS.items():
-        if knob.is_changed(protocol) and knob.name not in vars(ScoringOptions()):
+        if knob.is_changed(protocol) and knob.name not in scoring_options:
             name = f"{knob.template} template" if knob.has_template(protocol) else option
             facts[name.replace("-", " ")] = getattr(protocol, knob.name).replace("\n", "⏎")
     return {name: visible(text) for name, text in facts.items()}
 
 
 def remarks_on_model(results: Results) -> list[str]:
-    """Returns what `bos_remark` says of a run, and what looks wrong in the model's files."""
-    asks = "sentence" if asked(results) == "sentences" else "word"
+    """Returns lines on what looks wrong: the tokens before texts, and the model's files.
+
+    The first is that a beginning-of-sequence token is there, or not, against the tokenizer's or the
+    training's convention, see `bos_remark`.
+    """
+    asks = "sentence" if question_noun(results) == "sentences" else "word"
     remark = bos_remark(results.protocol, results.model, asks)
     return [visible(line) for line in (remark, *results.model_warnings) if line]
 
@@ -102,27 +99,31 @@ def run_facts(results: Results) -> dict[str, str]:
     revision = f" at {data.revision[:12]}" if data.revision else ""
     rows = ", ".join(f"{task} {facts.n}" for task, facts in data.tasks.items())
     sample = f"; a sample, --limit {protocol.limit}" if protocol.limit else ""
-    question_noun = asked(results)
-    facts_on_scoring = {"sentences": _sentence_facts, "questions": _choice_facts}.get(
-        question_noun, _blank_facts
-    )
+    questions = question_noun(results)
+    if questions == "sentences":
+        scoring_facts = _sentence_facts(results)
+    elif questions == "questions":
+        scoring_facts = _choice_facts(results)
+    else:
+        scoring_facts = _blank_facts(results)
     seconds = results.seconds.get("ask", 0)
     n = results.device.processes
     device = f"{results.device.name}, {n} process{'es' if n > 1 else ''}"
+    versions = [f"{name} {version}" for name, version in results.versions.items()]
     return {
         "Model": f"{model.id} ({model.architecture}, {model.tokenizer})",
         "Commit": f"not known: asked through {model.server}" if model.server else model.commit,
         "Data": f"{data.source}{revision}, fingerprint {data.fingerprint}",
         "Rows": f"{rows}{sample}",
-        **facts_on_scoring(results),
-        "Cost": f"{results.n_contexts} {question_noun} in {seconds:.0f} s on {device}",
-        "Versions": ", ".join(map(" ".join, results.versions.items())),
+        **scoring_facts,
+        "Cost": f"{results.n_contexts} {questions} in {seconds:.0f} s on {device}",
+        "Versions": ", ".join(versions),
         "Finished": results.finished,
     }
 
 
 def _sentence_facts(results: Results) -> dict[str, str]:
-    """Returns in words how the probability of a sentence is computed: name -> text."""
+    """Returns in words how sentences are scored: "Probability" and "Surprisal" -> text."""
     model = results.model
     protocol = results.protocol
     if model.counts_words:
@@ -145,15 +146,16 @@ def _sentence_facts(results: Results) -> dict[str, str]:
 
 
 def _choice_facts(results: Results) -> dict[str, str]:
-    """Returns in words what the share of an option is: name -> text."""
+    """Returns in words how options are scored where a model chooses among them: name -> text."""
     share = "probability of the label of an option over that of all labels, after the question; "
     share += "a geometric mean over the orders of the options"
     sensitivity = "the good option has the largest share; equal shares count as not"
-    return {"Share": share, **_framing_facts(results.protocol), "Sensitivity": sensitivity}
+    framing = _capitalized_framing_facts(results.protocol)
+    return {"Share": share, **framing, "Sensitivity": sensitivity}
 
 
 def _blank_facts(results: Results) -> dict[str, str]:
-    """Returns in words how words at blanks are scored, and how answers are: name -> text."""
+    """Returns in words how words at blanks are scored, for each measure: name -> text."""
     model = results.model
     protocol = results.protocol
     probability = "of the word over the whole vocabulary, token by token"
@@ -167,19 +169,23 @@ def _blank_facts(results: Results) -> dict[str, str]:
         probability = _word_count_probability(model)
     rule = match_rule(model.word_folds)
     if model.word_folds:
-        rule += f", as {'wordfreq' if needs_no_context(model) else 'the tokenizer'} reads them"
-    declared = [x for task in results.tasks for x in results.diagnostic(task).perturbations]
-    perturbations_asked = {x.name: x for x in declared if x.name in protocol.perturb}.values()
-    names = ", ".join(perturbation.label for perturbation in perturbations_asked) or "none"
-    if any(perturbation.shuffled for perturbation in perturbations_asked):
-        names += f", {protocol.shuffles} shuffles, seed {protocol.seed}"
+        reader = "wordfreq" if needs_no_context(model) else "the tokenizer"
+        rule += f", as {reader} reads them"
+    perturbations = {}  # name -> perturbation; several tasks may have the same
+    for task in results.tasks:
+        for perturbation in results.diagnostic(task).perturbations:
+            if perturbation.name in protocol.perturb:
+                perturbations[perturbation.name] = perturbation
+    labels = ", ".join(perturbation.label for perturbation in perturbations.values()) or "none"
+    if any(perturbation.shuffled for perturbation in perturbations.values()):
+        labels += f", {protocol.shuffles} shuffles, seed {protocol.seed}"
     ranks = " and ".join(map(str, protocol.k))
     return {
         "Probability": probability,
-        **_framing_facts(protocol),
+        **_capitalized_framing_facts(protocol),
         "Accuracy": f"among the first {ranks}; words are compared {rule}",
         "Sensitivity": f"threshold {protocol.threshold:g} on differences of probabilities",
-        "Perturbations": names,
+        "Perturbations": labels,
     }
 
 
@@ -190,46 +196,44 @@ def _word_count_probability(model: ModelInfo) -> str:
     return "of the word after the words before it in the text, with <s> at its beginning"
 
 
-def _framing_facts(protocol: Protocol) -> dict[str, str]:
+def _capitalized_framing_facts(protocol: Protocol) -> dict[str, str]:
     """Returns `framing_facts` with names that begin with a capital letter."""
     return {name.capitalize(): text for name, text in framing_facts(protocol).items()}
 
 
-def _bos_text(is_there: bool | None) -> str:
+def _bos_text(has_bos: bool | None) -> str:
     """Returns "with" or "without a beginning-of-sequence token"."""
-    return f"{'with' if is_there else 'without'} a beginning-of-sequence token"
+    return f"{'with' if has_bos else 'without'} a beginning-of-sequence token"
 
 
 # ---- several runs --------------------------------------------------------------------------------
 
 
 def difference_title(base: str, new: str) -> str:
-    """Returns what a difference of two models is, by their names."""
+    """Returns the title of a table of differences: "NEW − BASE"."""
     return f"{visible(new)} − {visible(base)}"
 
 
 def asked_differently(protocols: Sequence[QueryOptions], names: Sequence[str]) -> list[str]:
-    """Returns a line for each run that was asked otherwise than the first one.
+    """Returns a line for each run that was asked in another way than the first one.
 
-    Layers, which the names say, are passed over.
+    Options that the names of runs have, such as the layer, are passed over.
 
     >>> asked_differently([QueryOptions(), QueryOptions(unit="word", bos="never")], ["a", "b"])
     ['a and b were asked differently: unit (token and word); bos (auto and never)']
+
+    Args:
+        protocols: how each run was asked.
+        names: of the runs.
     """
     keys_in_names = {knob.key for knob in KNOBS.values() if knob.named}
-    differences = [
-        {
-            key: text
-            for key, text in differing_knobs(protocols[0], x).items()
-            if key not in keys_in_names
-        }
-        for x in protocols
-    ]
-    return [
-        f"{names[0]} and {name} were asked differently: {'; '.join(texts.values())}"
-        for name, texts in zip(names, differences, strict=True)
-        if texts
-    ]
+    lines = []
+    for protocol, name in zip(protocols, names, strict=True):
+        differences = differing_knobs(protocols[0], protocol)
+        texts = [text for key, text in differences.items() if key not in keys_in_names]
+        if texts:
+            lines.append(f"{names[0]} and {name} were asked differently: {'; '.join(texts)}")
+    return lines
 
 
 class Order(NamedTuple):
@@ -237,15 +241,15 @@ class Order(NamedTuple):
 
     Attributes:
         name: "step" of training checkpoints, or "layer".
-        places: number of the step or layer of each run.
+        numbers: of the step or layer of each run.
     """
 
     name: Literal["step", "layer"]
-    places: list[int]
+    numbers: list[int]
 
     @property
     def plural(self) -> str:
-        """What the runs are of."""
+        """What the runs are of: "checkpoints" or "layers"."""
         return "checkpoints" if self.name == "step" else "layers"
 
 
@@ -262,32 +266,42 @@ def noun_of(names: Sequence[str]) -> str:
     """
     for pattern, noun in ((_OF_LAYER, "layers"), (_OF_STEP, "checkpoints")):
         matches = [pattern.fullmatch(name) for name in names]
-        if all(matches) and len({match[1] for match in matches if match}) == 1:
+        models = {match[1] for match in matches if match}
+        if all(matches) and len(models) == 1:
             return noun
     return "models"
 
 
 def order_of(runs: Sequence[Results]) -> Order | None:
-    """Returns the order of runs of several training steps, or several layers, of one model."""
-    models = {(run.model.id, run.model.revision, run.model.name) for run in runs}
-    layers = [run.layer for run in runs if run.layer is not None]
-    is_varied = any(run.protocol.layer is not None for run in runs)
-    if len(runs) > 1 and is_varied and len(models) == 1 and len({*layers}) == len(runs):
-        return Order("layer", layers)
-    steps = [run.model.training_step for run in runs if run.model.training_step is not None]
+    """Returns the order of runs of several training steps, or several layers, of one model.
+
+    None for all other runs, as those of several models.
+    """
+    n = len(runs)
+    if n < 2:
+        return None
+    if any(run.protocol.layer is not None for run in runs):
+        models = {(run.model.id, run.model.revision, run.model.name) for run in runs}
+        layers = [run.layer for run in runs if run.layer is not None]
+        is_one_model = len(models) == 1
+        return Order("layer", layers) if is_one_model and len({*layers}) == n else None
     trained_models = {trained_model(run.model.id, run.model.revision) for run in runs}
-    if len(runs) > 1 and len(trained_models) == 1 and len({*steps}) == len(runs) and not is_varied:
-        return Order("step", steps)
-    return None
+    steps = [run.model.training_step for run in runs if run.model.training_step is not None]
+    is_one_model = len(trained_models) == 1
+    return Order("step", steps) if is_one_model and len({*steps}) == n else None
 
 
 def title(results: Sequence[Results]) -> str:
-    """Returns the title of a page, or of a table of all models."""
+    """Returns the title of a page on some runs, or of a table of all models.
+
+    "pythia: 12 checkpoints", "gpt2 and bert", or "12 models".
+    """
     if order := order_of(results):
         model = results[0].model
-        [name] = distinct_names([trained_model(model.id, model.revision)]).values()
         if order.name == "layer":
             name = model_label(model)
+        else:
+            [name] = distinct_names([trained_model(model.id, model.revision)]).values()
         return f"{visible(name)}: {len(results)} {order.plural}"
     if len(results) < 3:
         return " and ".join(dict.fromkeys(run_labels(results)))
@@ -295,20 +309,26 @@ def title(results: Sequence[Results]) -> str:
 
 
 def positions_in_order(runs: Sequence[Results]) -> list[int]:
-    """Returns the positions of checkpoints or layers in their order.
+    """Returns the positions of runs in the order in which they are shown.
 
-    Of other runs, as given, word frequencies after all models.
+    Checkpoints and layers are in their order; others as they are, word frequencies after all
+    models.
     """
     order = order_of(runs)
-    places = order.places if order else [needs_no_context(run.model) for run in runs]
-    return sorted(range(len(runs)), key=places.__getitem__)
+    keys = order.numbers if order else [needs_no_context(run.model) for run in runs]
+    return sorted(range(len(runs)), key=keys.__getitem__)
 
 
 def run_labels(runs: Sequence[Results]) -> list[str]:
-    """Returns names that tell runs apart: steps, layers, models, and what else differs."""
+    """Returns names that tell runs apart: "layer 6", "step 1000", or the model and what differs.
+
+    Runs of which nothing differs have their number behind the name, from 1: "gpt2 #2".
+    """
     if order := order_of(runs):
-        return [f"{order.name} {place}" for place in order.places]
+        return [f"{order.name} {number}" for number in order.numbers]
     models = [run.model for run in runs]
-    labels = [*map(visible, model_labels(models, [run.protocol for run in runs]))]
-    numbered = enumerate(labels, start=1)
-    return [f"{label} #{i}" if labels.count(label) > 1 else label for i, label in numbered]
+    labels = [visible(label) for label in model_labels(models, [run.protocol for run in runs])]
+    return [
+        f"{label} #{number}" if labels.count(label) > 1 else label
+        for number, label in enumerate(labels, start=1)
+    ]

@@ -193,7 +193,7 @@ def _runs_output(report: Report) -> Output:
         facts=facts, signatures=signatures, details=details,
         findings=Deferred(lambda: _findings(report)),
         sections=Deferred(lambda: _sections(report)),
-        method=[*_method(labels.asked(results[0]))],
+        method=[*_method(labels.question_noun(results[0]))],
         frame=lambda: figures_of_runs(documents),
         document=lambda: documents[0].to_json() if len(documents) == 1
         else [of.to_json() for of in documents],
@@ -397,7 +397,9 @@ def _headline_content(report: Report, grids: Sequence[Grid]) -> dict[str, Any]:
     figures = report.figures
     results = [source.results for source in figures.sources]
     is_table = len(results) > MOST_BESIDE
-    legend = _headline_legend(grids, labels.asked(results[0]), n=len(results), is_table=is_table)
+    legend = _headline_legend(
+        grids, labels.question_noun(results[0]), n=len(results), is_table=is_table
+    )
     content = {"samples": _samples(figures), "legend": legend, "is_table": is_table, "grids": grids}
     if not is_table:
         looks = {figures.sources[i].label: look for look, i in enumerate(report.detailed, start=1)}
@@ -470,7 +472,7 @@ def _diagnostic(report: Report, section: Section, number: int) -> Section:
     detailed_labels = [figures.sources[i].label for i in report.detailed]
     about = [diagnostic.about] if diagnostic.about else []
     lines = []
-    if labels.asked(figures.sources[0].results) == "questions":
+    if labels.question_noun(figures.sources[0].results) == "questions":
         lines.append(_CHOICE)
     if len(figures.sources) > len(detailed_labels):
         contents = "Items" if len(figures.sources) > MOST_BESIDE else "Charts and items"
