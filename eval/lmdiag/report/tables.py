@@ -31,10 +31,10 @@ from lmdiag.results import FigureKey, cited_signatures
 from lmdiag.results.published_figures import REFERENCES, PublishedFigure, reference_figures
 from lmdiag.text import visible
 
-_LONG = 15
-"""Rows of a further table that is folded in a page."""
+_LONG_TABLE = 15
+"""Number of rows above which a table that may be folded is folded in a page."""
 
-_RANKS = {
+_RANK_COLUMNS = {
     "measure": ["measure_rank"],
     "score": ["measure_rank"],
     "cutoff": ["measure_rank"],
@@ -43,8 +43,12 @@ _RANKS = {
 }
 """Side of a table -> what its values are ordered by, where it is not their first appearance."""
 
-_CellsAt = dict[tuple[Any, ...], dict[Any, CellText]]
-"""Values of the sides of a row and number of its run or model -> value of the columns -> cell."""
+_CellsOfRows = dict[tuple[Any, ...], dict[Any, CellText]]
+"""Key of a row -> value of the columns -> cell.
+
+The key has the values of the sides that are rows, then the number of the run; published models are
+numbered after the runs.
+"""
 
 
 # ---- from shapes to tables -----------------------------------------------------------------------
@@ -57,78 +61,110 @@ def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Gr
     each has a row; then follow the models of the paper.
 
     Args:
-        table: figures, see `ReportFigures.select`.
+        shape: says which columns of `table` are the sides of the printed table.
+        table: a row per figure, see `ReportFigures.select`.
     """
     if "setting" in shape.rows:  # the human baseline is the same for all models
         is_repeated = table.duplicated(["setting", "address"]) & (table["setting"] == HUMAN)
         table = table[~is_repeated]
     sides = (*shape.rows, shape.columns)
-    names_of = dict[str, dict[str, str]]()
+    names_of = dict[str, dict[str, str]]()  # side -> value -> what readers see
     for side in sides:
         names = table.get(f"{side}_label", table[side])
         names_of[side] = dict(zip(table[side], names, strict=True)) | {**shape.labels}
     n_runs = len(figures.sources)
     references = _reference_cells(figures, table)
-    keys_of_figures = [*zip(*(table[side].tolist() for side in sides), strict=True)]
-    cells: _CellsAt = {}
-
-    def put(number: int, run: int, cell: CellText) -> None:
-        *keys, column = keys_of_figures[number]
-        of_row = cells.setdefault((*keys, run), {})
-        if column in of_row:
-            raise ValueError(f"{shape.title}: several figures at {(*keys, column)}")
-        of_row[column] = cell
-
-    is_plain = table["score"].isin(shape.plain)
-    cell_arguments = zip(table["run"], table["figure"], table["reported"], is_plain, strict=True)
-    for number, (run, *figure) in enumerate(cell_arguments):
-        put(number, run, cell_of(*figure))
-    for i, cells_of_model in enumerate(references.values()):
-        for number, cell in cells_of_model.items():
-            put(number, n_runs + i, cell)
+    cells = _pivot_cells(shape, table, n_runs, [*references.values()])
     ranks = [_ranks_in(table, side) for side in shape.rows]
     columns = _ranks_in(table, shape.columns)
-    has_models = n_runs > 1 or not shape.rows
+    has_model_labels = n_runs > 1 or not shape.rows
     rows = []
-    for *keys, run in sorted(cells, key=partial(_row_order, ranks)):
-        of_row = cells[*keys, run]
-        is_human = HUMAN in keys
-        depth = int(len(keys) == 2 and keys[1] != "")
-        names = [visible(names_of[shape.rows[depth]][keys[depth]])] if keys else []
+    for *values, run in sorted(cells, key=partial(_rank_of_row, ranks)):
+        cells_of_row = cells[*values, run]
+        is_human = HUMAN in values
+        # the second side has rows of its own, indented; "" stands for the row of the first side
+        depth = int(len(values) == 2 and values[1] != "")
+        row_labels = [visible(names_of[shape.rows[depth]][values[depth]])] if values else []
         is_published = run >= n_runs
         if is_published:
             model = f"{[*references][run - n_runs]}, {PUBLISHED}"
-            names = [*names, model] if has_models else [model]
-            depth += not has_models
-        else:
-            names += ["" if is_human else figures.sources[run].label] * has_models
-        texts = tuple(of_row.get(column, CellText("")) for column in columns)
-        rows.append(GridRow(tuple(names), depth, texts, is_published, is_human))
-    headings = [visible(names_of[shape.columns][key]) for key in columns]
-    published = [shape.published.get(key, ("", 0)) for key in columns]
-    n = [n for _, n in published]
-    if shape.published and n in [[cell.n for cell in row.cells] for row in rows]:
-        headings = [heading for heading, _ in published]
-    label_headings = ("", "model") if has_models and shape.rows else ("",)
+            if has_model_labels:
+                row_labels.append(model)
+            else:  # an indented row below that of the run
+                row_labels = [model]
+                depth += 1
+        elif has_model_labels:
+            row_labels.append("" if is_human else figures.sources[run].label)
+        row_cells = tuple(cells_of_row.get(column, CellText("")) for column in columns)
+        rows.append(GridRow(tuple(row_labels), depth, row_cells, is_published, is_human))
+    headings = [visible(names_of[shape.columns][value]) for value in columns]
+    if shape.published:
+        # headings of the paper, if a run has as many rows as the paper
+        paper_headings = [shape.published.get(value, ("", 0)) for value in columns]
+        paper_n = [n for _, n in paper_headings]
+        if any([cell.n for cell in row.cells] == paper_n for row in rows):
+            headings = [heading for heading, _ in paper_headings]
+    label_headings = ("", "model") if has_model_labels and shape.rows else ("",)
     return figure_grid(shape.title, label_headings, headings, rows, shape.source)
 
 
-def _ranks_in(table: pd.DataFrame, side: str) -> dict[Any, int]:
-    """Returns value of a side of a table -> its rank.
+def _pivot_cells(
+    shape: TableShape,
+    table: pd.DataFrame,
+    n_runs: int,
+    references: Sequence[Mapping[int, CellText]],
+) -> _CellsOfRows:
+    """Returns the cells of a printed table by the keys of their rows, see `_CellsOfRows`.
 
     Args:
-        side: name of a column, which the values are from; `_RANKS` says what orders it.
+        shape, table: see `_pivot`.
+        references: number of a row of `table` -> cell, of each published model.
+    """
+    sides = (*shape.rows, shape.columns)
+    values_of_figures = [*zip(*(table[side].tolist() for side in sides), strict=True)]
+    cells: _CellsOfRows = {}
+
+    def put(number: int, run: int, cell: CellText) -> None:
+        *row_values, column = values_of_figures[number]
+        cells_of_row = cells.setdefault((*row_values, run), {})
+        if column in cells_of_row:
+            raise ValueError(f"{shape.title}: several figures at {(*row_values, column)}")
+        cells_of_row[column] = cell
+
+    is_plain = table["score"].isin(shape.plain)
+    cell_arguments = zip(table["run"], table["figure"], table["reported"], is_plain, strict=True)
+    for number, (run, figure, reported, has_value_alone) in enumerate(cell_arguments):
+        put(number, run, cell_of(figure, reported, has_value_alone))
+    for i, reference in enumerate(references):
+        for number, cell in reference.items():
+            put(number, n_runs + i, cell)
+    return cells
+
+
+def _ranks_in(table: pd.DataFrame, side: str) -> dict[Any, int]:
+    """Returns value of a side of a table -> its rank, from 0; the values in this order.
+
+    Args:
+        side: name of the column that the values are from; `_RANK_COLUMNS` says what orders it, else
+            the values are in the order in which they appear.
     """
     values = table[side].tolist()
-    orders = [table[name].tolist() for name in _RANKS.get(side, ())]
-    numbers = sorted(range(len(values)), key=lambda i: [order[i] for order in orders])
-    return {value: rank for rank, value in enumerate(dict.fromkeys(values[i] for i in numbers))}
+    rank_columns = [table[name].tolist() for name in _RANK_COLUMNS.get(side, ())]
+    positions = sorted(range(len(values)), key=lambda i: [column[i] for column in rank_columns])
+    distinct_values = dict.fromkeys(values[i] for i in positions)
+    return {value: rank for rank, value in enumerate(distinct_values)}
 
 
-def _row_order(ranks: Sequence[Mapping[Any, int]], row: tuple[Any, ...]) -> list[int]:
-    """Returns what a row of `_CellsAt` is sorted by: the ranks of its values, then its run."""
-    *keys, run = row
-    return [*(of_side[key] for of_side, key in zip(ranks, keys, strict=True)), run]
+def _rank_of_row(ranks: Sequence[Mapping[Any, int]], key: tuple[Any, ...]) -> list[int]:
+    """Returns what a row is sorted by: the ranks of its values on each side, then its run.
+
+    Args:
+        ranks: value -> rank, of each side that is rows.
+        key: of the row, see `_CellsOfRows`.
+    """
+    *values, run = key
+    value_ranks = [ranks_of_side[value] for ranks_of_side, value in zip(ranks, values, strict=True)]
+    return [*value_ranks, run]
 
 
 def _reference_cells(figures: ReportFigures, table: pd.DataFrame) -> dict[str, dict[int, CellText]]:
@@ -141,21 +177,20 @@ def _reference_cells(figures: ReportFigures, table: pd.DataFrame) -> dict[str, d
     published = dict[tuple[str, FigureKey], PublishedFigure]()
     for task in table["task"].unique():
         published |= reference_figures(figures.runs_with(task)[0].results, task)
-    numbers_of = dict[tuple[str, str], int]()  # setting, address -> the first row
+    first_number = dict[tuple[str, str], int]()  # setting and address -> number of its first row
     for number, address in enumerate(zip(table["setting"], table["address"], strict=True)):
-        numbers_of.setdefault(address, number)
+        first_number.setdefault(address, number)
     keys = [*map(FigureKey, *(table[name].tolist() for name in FigureKey._fields))]
     references = dict[str, dict[int, CellText]]()
     for model, name in REFERENCES.items():
-        figure_of_row = {
-            number: published.get((model, keys[number])) for number in numbers_of.values()
-        }
-        cells = {
-            number: CellText(numbers.reported_value(figure))
-            for number, figure in figure_of_row.items()
-            if figure
-        }
-        if model not in shown_models and cells:
+        if model in shown_models:
+            continue
+        cells = {}
+        for number in first_number.values():
+            reported = published.get((model, keys[number]))
+            if reported:
+                cells[number] = CellText(numbers.reported_value(reported))
+        if cells:
             references[name] = cells
     return references
 
@@ -163,14 +198,15 @@ def _reference_cells(figures: ReportFigures, table: pd.DataFrame) -> dict[str, d
 def _tables(
     task: str, figures: ReportFigures, formulas: Mapping[str, str]
 ) -> tuple[list[Grid], list[Grid]]:
-    """Returns the tables that a diagnostic declares, and the further ones.
+    """Returns the tables of a diagnostic, and its further tables, which a page folds.
 
-    Further are long tables, and one of all figures that no table has. A measure that no table has
-    is in a table of further measures. Left out are break-downs with a single level, which add
-    nothing, and the curves over cut-offs, whose thousands of levels are in charts and in csv only.
+    The tables are those that the diagnostic declares, one of measures that none of these has, and
+    one of small and extended sets. Further are declared tables that are long and may be folded, and
+    one of all figures that no other table has. Left out are break-downs with a single level, which
+    add nothing, and the curves over cut-offs, whose thousands of levels are in charts and csv only.
 
     Args:
-        formulas: "SUITE/NUMBER" -> the prediction that a suite calls so.
+        formulas: address of a prediction of a suite, "SUITE/NUMBER" -> its formula.
     """
     tables = list[Grid]()
     further = list[Grid]()
@@ -183,21 +219,25 @@ def _tables(
     for shape in declared:
         table = figures.select(task, shape)
         grid = _pivot(figures, replace(shape, labels={**formulas, **shape.labels}), table)
-        is_long = shape.is_further and len(grid.rows) > _LONG
-        (further if is_long else tables).append(grid)
+        if shape.is_further and len(grid.rows) > _LONG_TABLE:
+            further.append(grid)
+        else:
+            tables.append(grid)
         unused = unused.drop(index=table.index, errors="ignore")
     if declared:
-        measures = all_figures["measure"][~all_figures.index.isin(unused.index)]
-        new_measures = unused[
-            ~unused["measure"].isin(measures) & (unused["by"] == "") & ~unused["is_curve_point"]
-        ]
-        tables.append(
-            _pivot(figures, replace(shape_of_all, title="Further measures"), new_measures)
-        )
+        used_measures = all_figures["measure"][~all_figures.index.isin(unused.index)]
+        is_new_measure = ~unused["measure"].isin(used_measures) & ~unused["is_curve_point"]
+        new_measures = unused[is_new_measure & (unused["by"] == "")]
+        shape_of_new = replace(shape_of_all, title="Further measures")
+        tables.append(_pivot(figures, shape_of_new, new_measures))
         unused = unused.drop(index=new_measures.index)
     n_levels = unused.groupby(["measure", "by"])["level"].transform("nunique")
     unused = unused[(unused["by"] == "") | ((n_levels > 1) & ~unused["is_curve_point"])]
-    (further if declared else tables).append(_pivot(figures, shape_of_all, unused))
+    table_of_unused = _pivot(figures, shape_of_all, unused)
+    if declared:
+        further.append(table_of_unused)
+    else:
+        tables.append(table_of_unused)
     set_figures = figures_of_sets(task, figures)
     sets = figures.diagnostic(task).extended_sets
     if sets and len(set_figures):
@@ -210,7 +250,7 @@ def _tables(
 
 
 def overview(figures: ReportFigures) -> Section:
-    """Returns the headline figures of all tasks, with the figures of the paper's models.
+    """Returns a section with the headline figures of all tasks, and of the paper's models.
 
     Up to four models are columns of one table; more are the rows of a table per task.
     """
@@ -226,63 +266,74 @@ def overview(figures: ReportFigures) -> Section:
 
 
 def _overview_of_many(task: str, figures: ReportFigures) -> Grid:
-    """A row per model and a column per headline figure of a task."""
+    """Returns a table with a row per model and a column per headline figure of a task."""
     table = headlines(task, figures)
+    # published figures would have rows of their own between those of the models
     table = table.assign(address_label=table["heading"], reported=None)
     shape = TableShape(figures.diagnostic(task).title, "", (), (), "address")
     return _pivot(figures, shape, table)
 
 
 def _overview_of_few(figures: ReportFigures) -> Grid:
-    """A row per headline figure and a column per model; of one model, p has a column."""
-    rows = []
+    """Returns a table with a row per headline figure and a column per model, run or published.
+
+    Of one run, the p of its tests against chance has a column. Empty columns are left out.
+    """
+    rows = list[GridRow]()
     for task in figures.tasks:
         task_rows = headline_rows(task, figures)
-        title = visible(figures.diagnostic(task).short_title)
-        rows += rows_below_heading(title, task_rows) if len(figures.tasks) > 1 else task_rows
+        if len(figures.tasks) > 1:
+            title = visible(figures.diagnostic(task).short_title)
+            task_rows = rows_below_heading(title, task_rows)
+        rows += task_rows
     if not rows:
         return Grid("", ("",), (), ())
     published = [f"{name}, {PUBLISHED}" for name in REFERENCES.values()]
-    names = [*(source.label for source in figures.sources), *published]
-    grid = figure_grid("Main figures", ("",), names, rows, "", published)
+    models = [*(source.label for source in figures.sources), *published]
+    grid = figure_grid("Main figures", ("",), models, rows, "", published)
     if len(figures.sources) == 1:
-        rows = [row._replace(cells=(*row.cells, _p_of(row))) for row in grid.rows]
+        rows = [row._replace(cells=(*row.cells, _p_cell(row))) for row in grid.rows]
         grid = grid._replace(headings=(*grid.headings, Heading("p")), rows=tuple(rows))
-    columns = range(len(grid.headings))
-    return grid.select_columns([i for i in columns if any(row.cells[i].value for row in grid.rows)])
+    filled_columns = [
+        i for i in range(len(grid.headings)) if any(row.cells[i].value for row in grid.rows)
+    ]
+    return grid.select_columns(filled_columns)
 
 
 def headline_rows(task: str, figures: ReportFigures) -> list[GridRow]:
-    """Returns the headline figures of a task that any of the runs has.
+    """Returns a row for each headline figure of a task that any of the runs has.
 
-    Cells are those of the runs, then those of the models of the paper.
+    A row has a cell for each run, then one for each model of the paper; empty cells where these do
+    not have the figure.
     """
     table = headlines(task, figures)
     addresses = table["address"].tolist()
-    references = {
-        name: {addresses[row]: cell for row, cell in cells_of.items()}
-        for name, cells_of in _reference_cells(figures, table).items()
+    references = {  # model of the paper -> address -> cell
+        name: {addresses[number]: cell for number, cell in cells.items()}
+        for name, cells in _reference_cells(figures, table).items()
     }
-    by_address: dict[str, list[dict[str, Any]]] = {}
+    records_at: dict[str, list[dict[str, Any]]] = {}  # address -> a record per run that has it
     columns = ["address", "run", "figure", "reported", "human", "heading"]
     for record in table[columns].to_dict("records"):  # of few figures, pandas' groups take longer
-        by_address.setdefault(record["address"], []).append(record)
+        records_at.setdefault(record["address"], []).append(record)
     rows = []
-    for address, records in by_address.items():
+    for address, records in records_at.items():
         cells = [CellText("")] * len(figures.sources)
         for record in records:
             cells[record["run"]] = cell_of(record["figure"], record["reported"])
         for name in REFERENCES.values():
             cells.append(references.get(name, {}).get(address, CellText("")))
-        first = records[0]
-        rows.append(GridRow((visible(first["heading"]),), 0, tuple(cells), human=first["human"]))
+        heading = visible(records[0]["heading"])
+        rows.append(GridRow((heading,), 0, tuple(cells), human=records[0]["human"]))
     return rows
 
 
-def _p_of(row: GridRow) -> CellText:
-    """Returns the cell of p of the test of the first model against chance; "" without a test."""
-    tests = [cell.figure.p_chance for cell in row.cells if cell.figure]
-    return CellText(numbers.p_value(tests[0]) if tests and tests[0] is not None else "")
+def _p_cell(row: GridRow) -> CellText:
+    """Returns the p of the first figure of a row against chance as a cell; an empty one without."""
+    p_values = [cell.figure.p_chance for cell in row.cells if cell.figure]
+    if not p_values or p_values[0] is None:
+        return CellText("")
+    return CellText(numbers.p_value(p_values[0]))
 
 
 # ---- the section of a diagnostic -----------------------------------------------------------------
@@ -291,22 +342,15 @@ def _p_of(row: GridRow) -> CellText:
 def sections(
     figures: ReportFigures, rows: Mapping[str, Mapping[str, Sequence[Any]]] = {}
 ) -> list[Section]:
-    """Returns a section per task that any of the runs has, in order of appearance.
+    """Returns a section with the tables of each task that any of the runs has.
 
-    `rows` has the columns of tasks whose predictions are shown by their formulas.
+    Args:
+        rows: task -> column -> its values in the rows of the task. From the columns `suite` and
+            `formulas` of test suites the tables have the formulas of predictions.
     """
     task_sections = []
     for task in figures.tasks:
-        columns = rows.get(task, {})
-        formulas_of_suite = dict(
-            zip(columns.get("suite", ()), columns.get("formulas", ()), strict=False)
-        )
-        formulas = {
-            f"{suite}/{number}": f"{suite}: {text}" if len(formulas_of_suite) > 1 else text
-            for suite, suite_rows in formulas_of_suite.items()
-            for number, text in enumerate(suite_rows, start=1)
-        }
-        tables, further = _tables(task, figures, formulas)
+        tables, further = _tables(task, figures, _formulas(rows.get(task, {})))
         remarks = [
             *remarks_on_rows(task, figures),
             *signs([*tables, *further]),
@@ -315,3 +359,21 @@ def sections(
         title = figures.diagnostic(task).title
         task_sections.append(Section(title, tables, remarks, further, task=task))
     return task_sections
+
+
+def _formulas(columns: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    """Returns address of each prediction of test suites, "SUITE/NUMBER" -> its formula.
+
+    Of several suites, the name of the suite stands before the formula. {} for other rows.
+
+    Args:
+        columns: of rows of suites, `suite` and `formulas`, the predictions of the suite of a row.
+    """
+    suites = columns.get("suite", ())
+    formulas_of_suite = dict(zip(suites, columns.get("formulas", ()), strict=False))
+    formulas = {}
+    for suite, suite_formulas in formulas_of_suite.items():
+        for number, formula in enumerate(suite_formulas, start=1):
+            text = f"{suite}: {formula}" if len(formulas_of_suite) > 1 else formula
+            formulas[f"{suite}/{number}"] = text
+    return formulas
