@@ -15,7 +15,7 @@ from parsed import ParsedPage
 from sentence_files import SUM
 
 from lmdiag.report import numbers
-from lmdiag.report.comparisons import compared, comparison_row, notes
+from lmdiag.report.comparisons import comparison_notes, comparison_row, run_pairs
 from lmdiag.report.formats.page import digest, environment
 from lmdiag.report.item_list import representative
 from lmdiag.report.run_items import items
@@ -112,7 +112,7 @@ def test_several_runs_are_compared_item_by_item(page_of, runs):
     two, strong, weak = page_of("strong", "weak"), runs["strong"], runs["weak"]
     assert "CPRAG-102: commonsense and pragmatic inference" in two.text
     printed = compare_runs(strong, weak)  # as `lmdiag compare` prints it
-    (pair,) = compared([strong, weak], ReportFigures.of([strong.results, weak.results]).sources)
+    (pair,) = run_pairs([strong, weak], ReportFigures.of([strong.results, weak.results]).sources)
     assert (pair.base, pair.new) == ("strong", "weak")
     assert str([*pair.comparisons.values()]) == str(printed)  # undefined is not equal to itself
     assert {*re.findall(r"var\(--c\d\)", json.dumps(two.charts["differences-1-1"]))} == {
@@ -121,11 +121,11 @@ def test_several_runs_are_compared_item_by_item(page_of, runs):
     for one in printed:
         assert numbers.signed(one.difference, one.statistic) in two.text
         assert comparison_row(one).cells[4].value in two.text
-    assert all(line in two.text for line in notes(printed))
+    assert all(line in two.text for line in comparison_notes(printed))
     assert not [name for name in two.charts if "pairs" in name]  # they are in each run's report
     assert weak.stimuli["neg136"].columns()["contrast"][0] in two.ids
     sources = ReportFigures.of([strong.results, weak.results, strong.results]).sources
-    for number, pair in enumerate(compared([strong, weak, strong], sources), start=1):
+    for number, pair in enumerate(run_pairs([strong, weak, strong], sources), start=1):
         assert {one.number for one in pair.comparisons.values()} == {number}
     first, other, last = (runs[f"step{step}"] for step in (0, 1000, 64000))
     changed = replace(other.results, signature=other.results.signature.replace("data:", "data:x"))

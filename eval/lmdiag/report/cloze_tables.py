@@ -14,7 +14,7 @@ from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.items import FLOOR, axis_of
 from lmdiag.report.charts.vega import mark
 from lmdiag.report.cloze_findings import cloze_findings
-from lmdiag.report.comparisons import comparison_grids, notes
+from lmdiag.report.comparisons import comparison_grids, comparison_notes
 from lmdiag.report.grid import Grid, GridRow, cell_of, figure_grid, text_grid
 from lmdiag.report.labels import difference_title
 from lmdiag.report.output import Deferred, Fact, ItemList, Output, Section
@@ -122,7 +122,7 @@ def cloze_output(norms: ClozeNorms) -> Output:
     ]  # fmt: skip
     if len(norms.runs) > 1:
         grids = [*pair_grids(norms)]
-        sections.append(Section("Differences", grids, notes(norms.comparisons)))
+        sections.append(Section("Differences", grids, comparison_notes(norms.comparisons)))
     words = [grid for model in norms.models for grid in word_grids(norms, model)]
     sections.append(Section("Words", words, norms.notes))
     return Output(

@@ -34,7 +34,10 @@ from lmdiag.text import listing, visible
 _DIFFERENCE = "difference"
 """Heading of the new figure minus that of the base."""
 _NEITHER = "equal"
-"""Stands for the model with the larger figure where there is none."""
+"""Stands for the model with the larger figure where both figures are equal."""
+
+_LEAST_FOR_INTERVAL = 8
+"""Number of items from which on a difference has an interval."""
 
 
 _TESTS = {
@@ -46,45 +49,56 @@ _TESTS = {
 
 
 def _tests_made(comparisons: Iterable[Comparison]) -> list[str]:
-    """The tests that were made, in the order of `_TESTS`."""
-    present = {c.test for c in comparisons}
+    """Returns the distinct tests of some comparisons, in the order of `_TESTS`."""
+    present = {comparison.test for comparison in comparisons}
     return [test for test in _TESTS if test in present]
 
 
-def comparison_row(c: Comparison, *, names_test: bool = False) -> GridRow:
+def comparison_row(comparison: Comparison, *, names_test: bool = False) -> GridRow:
     """Returns n, the two figures, their difference with its interval, p, and the adjusted p.
 
-    p has the letter of its test if it `names_test`, as `.043 m`; ● marks an adjusted p below .05.
+    ● marks an adjusted p below .05.
+
+    Args:
+        names_test: whether the first letter of the test stands behind p, as in `.043 m`.
     """
-    p = numbers.p_value(c.p)
-    letter = f" {c.test[0]}" if names_test and p != numbers.UNDEFINED else ""
-    mark = "● " if c.p_adjusted < ALPHA else ""
-    interval = numbers.bounds(c.ci_low, c.ci_high, c.statistic)
+    statistic = comparison.statistic
+    p = numbers.p_value(comparison.p)
+    letter = f" {comparison.test[0]}" if names_test and p != numbers.UNDEFINED else ""
+    mark = "● " if comparison.p_adjusted < ALPHA else ""
+    interval = numbers.bounds(comparison.ci_low, comparison.ci_high, statistic)
     cells = (
-        CellText(f"{c.n:,}", f"{c.n_tied:,} tied" if c.n_tied else ""),
-        CellText(numbers.number(c.base, c.statistic)),
-        CellText(numbers.number(c.new, c.statistic)),
-        CellText(numbers.signed(c.difference, c.statistic), interval),
+        CellText(f"{comparison.n:,}", f"{comparison.n_tied:,} tied" if comparison.n_tied else ""),
+        CellText(numbers.number(comparison.base, statistic)),
+        CellText(numbers.number(comparison.new, statistic)),
+        CellText(numbers.signed(comparison.difference, statistic), interval),
         CellText(f"{p}{letter}"),
-        CellText(f"{mark}{numbers.p_value(c.p_adjusted)}"),
+        CellText(f"{mark}{numbers.p_value(comparison.p_adjusted)}"),
     )
-    return GridRow((c.label,), 0, cells)
+    return GridRow((comparison.label,), 0, cells)
 
 
 def comparison_grids(comparisons: Iterable[Comparison], base: str, new: str) -> list[Grid]:
-    """Returns a table for each task and setting, with the names of the two models as headings."""
+    """Returns a table for each task and setting, with a row per comparison of the two models.
+
+    Args:
+        base, new: names of the models, which are headings of columns.
+    """
     comparisons = [*comparisons]
-    row_of = partial(comparison_row, names_test=len(_tests_made(comparisons)) > 1)
-    return [
-        _comparison_grid(title, [*map(row_of, compared)], base, new)
-        for title, compared in _by_setting(comparisons)
-    ]
+    names_test = len(_tests_made(comparisons)) > 1
+    grids = []
+    for title, comparisons_there in _by_setting(comparisons):
+        rows = [
+            comparison_row(comparison, names_test=names_test) for comparison in comparisons_there
+        ]
+        grids.append(_comparison_grid(title, rows, base, new))
+    return grids
 
 
 def _comparison_grid(title: str, rows: Sequence[GridRow], base: str, new: str) -> Grid:
-    """A table of rows of `comparison_row`."""
+    """Returns a table of rows that `comparison_row` made; `base` and `new` are headings."""
     names = ("n", base, new, _DIFFERENCE, "p", "p adj.")
-    headings = tuple(Heading(name, (), name == _DIFFERENCE) for name in names)
+    headings = tuple(Heading(name, is_figure=name == _DIFFERENCE) for name in names)
     return Grid(title, ("",), headings, tuple(rows))
 
 
@@ -92,29 +106,33 @@ def comparisons_output(comparisons: Comparisons) -> Output:
     """Returns what is shown of comparisons: a table and charts per pair of models."""
     names = [*map(visible, comparisons.names)]
     names_tests = len(_tests_made(comparisons)) > 1
-    pairs = [
-        RunPair(names[0], names[number], {c.key: c for c in of_pair}, number, names_tests)
-        for number, of_pair in groupby(comparisons, key=lambda c: c.number)
-    ]
+    pairs = []
+    for number, comparisons_of_pair in groupby(comparisons, key=lambda c: c.number):
+        by_key = {comparison.key: comparison for comparison in comparisons_of_pair}
+        pairs.append(RunPair(names[0], names[number], by_key, number, names_tests))
     sections = []
     for pair in pairs:
         title = pair.table.title if len(names) > 2 else ""
         plots = Deferred(partial(getattr, pair, "plots"))
         sections.append(Section(title, [pair.table], plots=plots))
     if sections:
-        signatures = cited_signatures(comparisons.signatures)
-        sections[-1] = sections[-1]._replace(remarks=notes(comparisons), signatures=signatures)
+        sections[-1] = sections[-1]._replace(
+            remarks=comparison_notes(comparisons),
+            signatures=cited_signatures(comparisons.signatures),
+        )
     protocols = {  # models of word counts are asked in one way
         name: run.results.protocol
         for name, run in zip(names, comparisons.runs, strict=True)
         if not run.results.model.counts_words
     }
+    warnings = []
+    if protocols:
+        warnings = labels.asked_differently([*protocols.values()], [*protocols])
     weights = [visible(weights_text(run.results.model)) for run in comparisons.runs]
     facts = [Fact(name, [line] if line else []) for name, line in zip(names, weights, strict=True)]
     return Output(
         kind="comparison", title=f"{names[0]} and {', '.join(names[1:])}", facts=facts,
-        findings=[*_findings(comparisons, pairs)],
-        warnings=labels.asked_differently([*protocols.values()], [*protocols]) if protocols else [],
+        findings=[*_findings(comparisons, pairs)], warnings=warnings,
         sections=sections, method=_method(comparisons, names),
         frame=comparisons.to_frame, document=comparisons.to_json,
     )  # fmt: skip
@@ -123,51 +141,71 @@ def comparisons_output(comparisons: Comparisons) -> Output:
 def _by_setting(
     comparisons: Iterable[Comparison], *, is_short: bool = False
 ) -> Iterator[tuple[str, list[Comparison]]]:
-    """Yields the title of each task and setting with the comparisons there."""
-    for (task, setting), compared in groupby(comparisons, key=lambda c: (c.task, c.setting)):
+    """Yields the title of each task and setting, and the comparisons there.
+
+    A title is "NEG-136" or "NEG-136, shuffled context".
+
+    Args:
+        comparisons: those of a task and setting follow each other.
+        is_short: whether titles are short.
+    """
+    for (task, setting), group in groupby(comparisons, key=lambda c: (c.task, c.setting)):
         diagnostic = diagnostics.get(task)
-        after = "" if setting == "none" else f", {diagnostic.setting_label(setting)}"
         title = diagnostic.short_title if is_short else diagnostic.title
-        yield visible(title + after), [*compared]
+        if setting != "none":
+            title += f", {diagnostic.setting_label(setting)}"
+        yield visible(title), [*group]
 
 
-def notes(comparisons: Sequence[Comparison]) -> list[str]:
-    """Returns how the columns of a table of comparisons were computed, and on what."""
-    few = "; none for fewer than 8 items" if any(c.n < 8 for c in comparisons) else ""
-    n_tests = max((c.n_tests for c in comparisons), default=0)
+def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:
+    """Returns lines on how the columns of a table of comparisons were computed, and on what.
+
+    A line stands only where the comparisons have what it is about.
+    """
+    without_interval = ""
+    if any(comparison.n < _LEAST_FOR_INTERVAL for comparison in comparisons):
+        without_interval = f"; none for fewer than {_LEAST_FOR_INTERVAL} items"
+    n_tests = max((comparison.n_tests for comparison in comparisons), default=0)
     not_common = "no item was scored by both, so there is nothing to compare"
     tied = "two rows of the contrast share the highest probability in one of the models"
     undefined = "the two do not differ in any item, so there is nothing to test"
     tests = _tests_made(comparisons)
-    used = "; ".join(_TESTS[test] for test in tests)
+    test_names = "; ".join(_TESTS[test] for test in tests)
     if len(tests) > 1:  # their letters stand beside p
-        used = "; ".join(f"{_TESTS[test]} ({test[0]})" for test in tests)
+        test_names = "; ".join(f"{_TESTS[test]} ({test[0]})" for test in tests)
     lines = {
-        f"95% intervals have the differences that the test of p does not reject at 5%{few}":
-            any(not math.isnan(c.ci_low) for c in comparisons),
-        f"p: {used}": bool(used),
-        f"{numbers.UNDEFINED}: {undefined}": "none" in {c.test for c in comparisons if c.n},
-        f"n = 0: {not_common}": not all(c.n or c.n_tied for c in comparisons),
+        "95% intervals have the differences that the test of p does not reject at "
+        f"5%{without_interval}": any(not math.isnan(c.ci_low) for c in comparisons),
+        f"p: {test_names}": bool(tests),
+        f"{numbers.UNDEFINED}: {undefined}": any(c.test == "none" and c.n for c in comparisons),
+        f"n = 0: {not_common}": any(not c.n and not c.n_tied for c in comparisons),
         f"tied: {tied}; these are left out": any(c.n_tied for c in comparisons),
         "● marks an adjusted p below .05": any(c.p_adjusted < ALPHA for c in comparisons),
         f"p adj.: by Holm's method over the {n_tests} distinct tests": n_tests > 1,
-    }  # fmt: skip
-    same = dict.fromkeys(
-        (MeasureName.of(c.measure), MeasureName.of(c.same_as)) for c in comparisons if c.same_as
-    )
-    return [line for line, is_needed in lines.items() if is_needed] + [
-        f"{measure.label} has the same numbers as {other.label} by construction: one test"
-        for measure, other in same
-    ]
+    }
+    notes = [line for line, is_needed in lines.items() if is_needed]
+    for comparison in comparisons:
+        if comparison.same_as:
+            measure = MeasureName.of(comparison.measure).label
+            tested_measure = MeasureName.of(comparison.same_as).label
+            notes.append(
+                f"{measure} has the same numbers as {tested_measure} by construction: one test"
+            )
+    return [*dict.fromkeys(notes)]
 
 
-def _is_drawn(c: Comparison) -> bool:
+def _is_drawn(comparison: Comparison) -> bool:
     """Whether charts have a difference: it is in percent, and there are items."""
-    return c.n > 0 and c.statistic in IN_PERCENT
+    return comparison.n > 0 and comparison.statistic in IN_PERCENT
 
 
 def _method(comparisons: Sequence[Comparison], names: Sequence[str]) -> list[str]:
-    """How models are compared, in words, for the end of a page."""
+    """Returns how models are compared, in words, for the end of a page.
+
+    Args:
+        comparisons: of the first model with each other one.
+        names: of the models.
+    """
     new = names[1] if len(names) == 2 else "each other model"
     texts = {
         "mcnemar": "Where each item is right or wrong, p is that of McNemar's score test of the "
@@ -198,9 +236,9 @@ class RunPair(NamedTuple):
 
     Attributes:
         base, new: names of the models; differences are the new minus the base.
-        comparisons: of the measures that both have, by their addresses.
-        number: of the pair, from 1; of the colour and mark of the new model.
-        names_tests: whether p has the letter of its test, since several were made.
+        comparisons: address of a figure that both have -> its comparison.
+        number: of the pair, from 1, and of the colour and mark of the new model in charts.
+        names_tests: whether p has the letter of its test, since several tests were made.
     """
 
     base: str
@@ -211,38 +249,38 @@ class RunPair(NamedTuple):
 
     @property
     def table(self) -> Grid:
-        """The differences of all tasks and settings, below each other."""
+        """The differences of all tasks and settings, those of each below its title."""
         rows = list[GridRow]()
-        for title, compared in _by_setting(self.comparisons.values(), is_short=True):
-            made = [comparison_row(c, names_test=self.names_tests) for c in compared]
-            rows += rows_below_heading(title, made)
-        return _comparison_grid(
-            labels.difference_title(self.base, self.new), rows, self.base, self.new
-        )
+        for title, comparisons in _by_setting(self.comparisons.values(), is_short=True):
+            rows_there = [comparison_row(c, names_test=self.names_tests) for c in comparisons]
+            rows += rows_below_heading(title, rows_there)
+        title = labels.difference_title(self.base, self.new)
+        return _comparison_grid(title, rows, self.base, self.new)
 
-    def named(self, c: Comparison) -> str:
-        """Returns the figure of a comparison, with its diagnostic where there are several."""
-        if len({other.task for other in self.comparisons.values()}) == 1:
-            return visible(c.label)
-        return visible(f"{diagnostics.get(c.task).short_title} {c.label}")
+    def figure_name(self, comparison: Comparison) -> str:
+        """Returns what sentences call a figure, with its diagnostic where there are several."""
+        if len({c.task for c in self.comparisons.values()}) == 1:
+            return visible(comparison.label)
+        return visible(f"{diagnostics.get(comparison.task).short_title} {comparison.label}")
 
     @property
-    def reach(self) -> float | None:
-        """The largest bound of any interval in percent, in either direction: the end of a scale.
+    def scale_end(self) -> float | None:
+        """The end of the scale of all charts: the bound of an interval that is farthest from 0.
 
-        None where nothing is in percent.
+        None where no difference is in percent, and so nothing is drawn.
         """
-        percent = [c for c in self.comparisons.values() if _is_drawn(c)]
-        if not percent:
+        drawn = [c for c in self.comparisons.values() if _is_drawn(c)]
+        if not drawn:
             return None
-        bounds = [abs(bound) for c in percent for bound in (c.ci_low, c.ci_high)]
-        return max((bound for bound in bounds if not math.isnan(bound)), default=1.0) or 1.0
+        distances = [abs(bound) for c in drawn for bound in (c.ci_low, c.ci_high)]
+        farthest = max((x for x in distances if not math.isnan(x)), default=1.0)
+        return farthest or 1.0  # a scale from 0 to 0 cannot be drawn
 
-    def _larger(self, c: Comparison) -> str:
-        """The model with the larger figure."""
-        if not c.difference:
+    def _model_with_larger_figure(self, comparison: Comparison) -> str:
+        """Returns the name of the model whose figure is larger; "equal" if both are equal."""
+        if not comparison.difference:
             return _NEITHER
-        return self.new if c.difference > 0 else self.base
+        return self.new if comparison.difference > 0 else self.base
 
     @property
     def plots(self) -> list[Plot]:
@@ -253,22 +291,23 @@ class RunPair(NamedTuple):
 
         plots = []
         for i, (title, comparisons) in enumerate(_by_setting(self.comparisons.values()), start=1):
-            percent = [*filter(_is_drawn, comparisons)]
-            if not (percent and self.reach):
+            drawn = [*filter(_is_drawn, comparisons)]
+            if not (drawn and self.scale_end):
                 continue
             rows = DataFrame(
                 {
                     "label": c.label, "n": c.n, "base": c.base, "new": c.new,
-                    "series": self._larger(c),
+                    "series": self._model_with_larger_figure(c),
                     "value": c.difference, "low": c.ci_low, "high": c.ci_high,
                     "p_adjusted": c.p_adjusted, "zero": 0.0,
                 }
-                for c in percent
+                for c in drawn
             )  # fmt: skip
             looks = {self.base: 0, self.new: min(self.number, MOST_BESIDE)}
             if _NEITHER in {*rows["series"]}:
                 looks[_NEITHER] = OTHERS
-            chart = dot_plot(rows, form="+%", styles=looks, domain=[-self.reach, self.reach])
+            domain = [-self.scale_end, self.scale_end]
+            chart = dot_plot(rows, form="+%", styles=looks, domain=domain)
             caption = (
                 f"{title}: differences, {self.new} minus {self.base}, in the colour of the model "
                 "with the larger figure. Lines are 95% intervals."
@@ -278,40 +317,44 @@ class RunPair(NamedTuple):
 
 
 def difference_tables(pairs: Sequence[RunPair]) -> list[Grid]:
-    """Returns a table for each pair; of many pairs, one for each task and setting.
+    """Returns a table for each pair; of four pairs and more, one for each task and setting.
 
-    The latter have a row per model, its figures minus those of the base, with the adjusted p.
+    The latter have a row per model and a column per figure: the difference from the base, with its
+    interval and adjusted p.
+
+    Args:
+        pairs: of the same base with each other model.
     """
     if len(pairs) < MOST_BESIDE:
         return [pair.table for pair in pairs]
-    cells: dict[str, dict[str, dict[str, CellText]]] = {}  # title -> model -> figure -> difference
+    cells_of: dict[str, dict[str, dict[str, CellText]]] = {}  # title -> model -> figure -> cell
     for pair in pairs:
-        for title, compared in _by_setting(pair.comparisons.values()):
-            cells_of_model = cells.setdefault(title, {}).setdefault(pair.new, {})
-            cells_of_model |= {c.label: _difference_cell(c) for c in compared}
+        for title, comparisons in _by_setting(pair.comparisons.values()):
+            cells_of_model = cells_of.setdefault(title, {}).setdefault(pair.new, {})
+            for comparison in comparisons:
+                cells_of_model[comparison.label] = _difference_cell(comparison)
     tables = []
-    for title, cells_of_models in cells.items():
-        names = dict.fromkeys(
-            name for cells_of_model in cells_of_models.values() for name in cells_of_model
-        )
-        rows = [
-            ((model,), {name: cells_of_model.get(name, CellText("")) for name in names})
-            for model, cells_of_model in cells_of_models.items()
-        ]
+    for title, cells_of_models in cells_of.items():
+        figures = dict.fromkeys(figure for cells in cells_of_models.values() for figure in cells)
+        rows = []
+        for model, cells in cells_of_models.items():
+            row_cells = {figure: cells.get(figure, CellText("")) for figure in figures}
+            rows.append(((model,), row_cells))
         tables.append(text_grid(title, (f"minus {pairs[0].base}",), rows))
     return tables
 
 
-def _difference_cell(c: Comparison) -> CellText:
-    """A difference, with its interval and its adjusted p."""
-    *_, difference, _, adjusted = comparison_row(c).cells
-    mark = " ●" if "●" in adjusted.value else ""
-    p = f"p adj. {adjusted.value.removeprefix('● ')}"
-    return CellText(difference.value + mark, f"{difference.interval} {p}".strip())
+def _difference_cell(comparison: Comparison) -> CellText:
+    """Returns a difference with its interval and adjusted p: "+5.6 ● [1.2, 9.9] p adj. .012"."""
+    difference = numbers.signed(comparison.difference, comparison.statistic)
+    mark = " ●" if comparison.p_adjusted < ALPHA else ""
+    interval = numbers.bounds(comparison.ci_low, comparison.ci_high, comparison.statistic)
+    p = f"p adj. {numbers.p_value(comparison.p_adjusted)}"
+    return CellText(difference + mark, f"{interval} {p}".strip())
 
 
 def _findings(comparisons: Comparisons, pairs: Sequence[RunPair]) -> Iterator[str]:
-    """Yields why a model has no figure, then what the tests say."""
+    """Yields sentences: why a model has no figure, then what the tests say."""
     for name, run in zip(comparisons.names, comparisons.runs, strict=True):
         yield from without_any_figure(run.results, name)
     if not pairs:
@@ -320,31 +363,36 @@ def _findings(comparisons: Comparisons, pairs: Sequence[RunPair]) -> Iterator[st
 
 
 def pair_findings(pairs: Sequence[RunPair]) -> list[str]:
-    """Returns what the adjusted tests say of the differences, in sentences.
+    """Returns sentences: what the adjusted tests say, and which figures have no item to compare.
 
-    Figures of which there is no item to compare are named.
+    Args:
+        pairs: of the same base with each other model.
     """
-    return _difference_findings(pairs) + _without_items(pairs)
+    return _difference_findings(pairs) + _figures_without_items(pairs)
 
 
 def findings_beside_frequency(results: Results, pair: RunPair) -> list[str]:
-    """Returns what a model does, and what word frequency alone does, by the adjusted tests.
+    """Returns sentences on what a model prefers, and what word frequency alone does beside it.
 
-    Without a figure that has a chance level, it is what `pair_findings` returns.
+    If no figure has a chance level, they are those of `pair_findings`.
+
+    Args:
+        results: of the model.
+        pair: the model, which is the base, and word frequencies.
     """
-    frequency = frequency_findings(results, pair.comparisons, pair.base)
-    if not frequency:
+    sentences_on_frequency = frequency_findings(results, pair.comparisons, pair.base)
+    if not sentences_on_frequency:
         return pair_findings([pair])
-    return [*run_findings(results), *frequency, *_without_items([pair])]
+    return [*run_findings(results), *sentences_on_frequency, *_figures_without_items([pair])]
 
 
-def _without_items(pairs: Sequence[RunPair]) -> list[str]:
-    """Returns a sentence for the figures of each pair that have no item to compare."""
+def _figures_without_items(pairs: Sequence[RunPair]) -> list[str]:
+    """Returns sentences on the figures of each pair that have no item to compare, and why."""
     sentences = []
     for pair in pairs:
-        empty = [c for c in pair.comparisons.values() if not c.n]
-        tied = [pair.named(c) for c in empty if c.n_tied]
-        unscored = [pair.named(c) for c in empty if not c.n_tied]
+        without_items = [c for c in pair.comparisons.values() if not c.n]
+        tied = [pair.figure_name(c) for c in without_items if c.n_tied]
+        unscored = [pair.figure_name(c) for c in without_items if not c.n_tied]
         names = f"{pair.base} and {pair.new}"
         if unscored:
             sentences.append(f"No item of {listing(unscored)} was scored by both {names}.")
@@ -357,59 +405,73 @@ def _without_items(pairs: Sequence[RunPair]) -> list[str]:
 
 
 def _difference_findings(pairs: Sequence[RunPair]) -> list[str]:
-    """Returns what the tests of the differences say, in sentences."""
+    """Returns sentences on what the tests of the differences say."""
+    if not pairs:
+        return []
     tests = {}
     for pair in pairs:
         with_items = [c for c in pair.comparisons.values() if c.n]
-        tests[pair.new] = [_test_of(c, pair.named(c)) for c in with_items]
-    return [*findings_on_pairs(pairs[0].base, tests)] if pairs else []
+        tests[pair.new] = [_test_of(c, pair.figure_name(c)) for c in with_items]
+    return [*findings_on_pairs(pairs[0].base, tests)]
 
 
-def _test_of(c: Comparison, name: str) -> ReportedTest:
+def _test_of(comparison: Comparison, figure_name: str) -> ReportedTest:
     """Returns the test of a comparison as sentences need it.
 
     Args:
-        name: what sentences call the figure.
+        figure_name: what sentences call the figure.
     """
-    text = numbers.signed(c.difference, c.statistic)
-    if c.statistic in IN_PERCENT:
+    text = numbers.signed(comparison.difference, comparison.statistic)
+    if comparison.statistic in IN_PERCENT:
         text += " points"
-    return ReportedTest(name, text, c.difference, c.p_adjusted, c.n_tests, c.n)
+    return ReportedTest(
+        subject=figure_name, text=text, value=comparison.difference,
+        p=comparison.p_adjusted, n_tests=comparison.n_tests, n=comparison.n,
+    )  # fmt: skip
 
 
-def compared(
+def run_pairs(
     runs: Sequence[Run],
     sources: Sequence[LabelledRun],
     across: Sequence[str] = (),
     measures: Sequence[str] = (),
 ) -> list[RunPair]:
-    """Returns the comparisons of the first run with each other one; of checkpoints, with the last.
+    """Returns the comparisons of the first run with each other one; [] for a single run.
 
-    The p-values are adjusted over all of them. `sources` are those of the runs, parallel;
-    `measures` are those that are compared.
+    Checkpoints and layers of one model: of the first with the last alone. The p-values are adjusted
+    over all comparisons.
+
+    Args:
+        runs: finished runs, in the order in which they are shown.
+        sources: the same runs with their names.
+        across: keys of `KNOBS` in which the runs may differ.
+        measures: that are compared; the headline figures if empty.
 
     Raises:
         BadInput: the runs differ in data or protocol.
     """
     refuse_different(runs, across)
-    checkpoints = labels.order_of([run.results for run in runs])
-    detailed = in_detail(runs) if checkpoints else range(len(runs))
+    is_ordered = labels.order_of([run.results for run in runs]) is not None
+    positions = detailed_positions(runs) if is_ordered else range(len(runs))
     pairs = [
-        RunPair(sources[0].label, sources[i].label, {}, number)
-        for number, i in enumerate(detailed[1:], start=1)
+        RunPair(sources[0].label, sources[position].label, {}, number)
+        for number, position in enumerate(positions[1:], start=1)
     ]
-    shown_runs = [runs[number] for number in detailed]
-    for comparison in compare_runs(*shown_runs, across=across, measures=measures) if pairs else ():
+    if not pairs:
+        return []
+    compared_runs = [runs[position] for position in positions]
+    for comparison in compare_runs(*compared_runs, across=across, measures=measures):
         pairs[comparison.number - 1].comparisons[comparison.key] = comparison
-    names_tests = len(_tests_made(c for pair in pairs for c in pair.comparisons.values())) > 1
+    comparisons = [comparison for pair in pairs for comparison in pair.comparisons.values()]
+    names_tests = len(_tests_made(comparisons)) > 1
     return [pair._replace(names_tests=names_tests) for pair in pairs]
 
 
-def in_detail(runs: Sequence[Run]) -> list[int]:
-    """Returns the runs whose items and charts of items are shown.
+def detailed_positions(runs: Sequence[Run]) -> list[int]:
+    """Returns the positions of the runs whose items and charts of items are shown.
 
-    Up to four all; of more, whose page would be too large, the first two; of checkpoints, the first
-    and the last.
+    Up to four runs all; of more, whose page would be too large, the first two; of checkpoints and
+    layers, the first and the last.
     """
     if labels.order_of([run.results for run in runs]):
         return [0, len(runs) - 1]

@@ -18,12 +18,12 @@ from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.cloze_tables import cloze_output
 from lmdiag.report.comparisons import (
     RunPair,
-    compared,
+    comparison_notes,
+    detailed_positions,
     difference_tables,
     findings_beside_frequency,
-    in_detail,
-    notes,
     pair_findings,
+    run_pairs,
 )
 from lmdiag.report.grid import PUBLISHED, Grid, GridRow, chance_legend, text_grid, wrapped
 from lmdiag.report.item_list import item_list
@@ -103,7 +103,7 @@ class Report:
             for i in labels.positions_in_order([run.results for run in selected_runs])
         ]
         self.figures = ReportFigures.of([run.results for run in self.runs])
-        self.detailed = in_detail(self.runs)
+        self.detailed = detailed_positions(self.runs)
         self._design = design
         self.across = across
         self.are_layers = order is not None and order.name == "layer"
@@ -114,7 +114,7 @@ class Report:
     @cached_property
     def comparisons(self) -> list[RunPair]:
         """Of pairs of the runs; `BadInput` if they differ in data or protocol."""
-        return compared(self.runs, self.figures.sources, self.across, self._measures)
+        return run_pairs(self.runs, self.figures.sources, self.across, self._measures)
 
     @cached_property
     def designs(self) -> list[Section]:
@@ -447,7 +447,7 @@ def _differences(report: Report) -> Section:
         except BadInput as error:
             yield f"no differences: {error}"
         else:
-            yield from notes(tests) + not_compared(report.runs)
+            yield from comparison_notes(tests) + not_compared(report.runs)
 
     def plots() -> Iterator[Plot]:
         are_several = len(report.comparisons) > 1
