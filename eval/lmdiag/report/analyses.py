@@ -12,6 +12,7 @@ from pandas import DataFrame, isna
 from lmdiag import diagnostics
 from lmdiag.analysis.designs import PARTS_OF, UNITS, Analysis, analyse_table, cell_columns
 from lmdiag.analysis.items import items_of
+from lmdiag.analysis.rows import EACH_REGION
 from lmdiag.measures import PSEUDO
 from lmdiag.report import numbers
 from lmdiag.report.analysis_findings import analysis_findings
@@ -42,15 +43,22 @@ _CELLS = "intervals of cells: within items (Cousineau 2005; Morey 2008)"
 """Remarks, which papers have below the table that they are about."""
 
 
-def _between_levels(by: str) -> str:
+def _note_on_levels(by: str) -> str:
+    """Returns the remark on the differences between the levels of a factor between items."""
     return f"differences between levels of {by}: Welch's t test over items"
 
 
 class _Column(NamedTuple):
-    """How a column is shown: its heading, the text of a value, whether it has unit and interval."""
+    """How a column is shown.
+
+    Attributes:
+        heading: without the unit.
+        text_of: returns the text of a value.
+        is_figure: whether the heading has the unit, and the cells have the interval.
+    """
 
     heading: str
-    text: Callable[[Any], str] = numbers.decimals
+    text_of: Callable[[Any], str] = numbers.decimals
     is_figure: bool = False
 
 
@@ -80,48 +88,52 @@ _TERM = {
 def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> list[Section]:
     """Returns a section per task of a user's own data that has conditions, with its tests.
 
-    Of many suites, the tables are `further` ones. Warnings on the rows are remarks of the section.
+    Warnings on the rows are remarks of the section. A task that cannot be analysed has a section
+    that says why if the user named a part of the design, or if there are warnings.
 
     Args:
-        options: are added to the design that is stored with the first run; `BadInput` if they fit
-            no
-            task.
+        runs: finished runs, in the order in which they are shown.
+        options: added to the design that is stored with the first run.
+
+    Raises:
+        BadInput: the options fit none of the tasks.
     """
-    designs: list[Section] = []
+    sections: list[Section] = []
     problems = []
     stored_options = runs[0].results.design if runs else FOUND_DESIGN
-    options_of_all = replace(stored_options, **options.stored())
+    all_options = replace(stored_options, **options.stored())
     for task in dict.fromkeys(task for run in runs for task in run.stimuli):
         runs_of_task = [run for run in runs if task in run.stimuli]
         rows = runs_of_task[0].stimuli[task]
-        section = Section("conditions")
-        design_of_rows = design_of(rows, options_of_all)
-        warnings = [
-            visible(f"{WARNING}{line}")
-            for line in (design_of_rows.warnings if design_of_rows else ())
-        ]
-        arguments = options_of_all.given()
-        if rows.whole is not None and design_of_rows and design_of_rows.levels:
-            arguments["conditions"] = tuple(design_of_rows.levels)  # of a sample, those of all rows
-        items = item_columns(options_of_all, rows.columns())
+        design = design_of(rows, all_options)
+        warnings = []
+        if design:
+            warnings = [visible(f"{WARNING}{line}") for line in design.warnings]
+        arguments = all_options.given()
+        if rows.whole is not None and design and design.levels:
+            arguments["conditions"] = tuple(design.levels)  # of a sample, those of all rows
+        items = item_columns(all_options, rows.columns())
         has_items = all(any(rows.columns().get(name, ())) for name in items)
+        section = Section("conditions")
         if has_items and task not in diagnostics.built_in() and rows.form != "cloze":
             try:
-                section = _design(runs_of_task, task, dict(arguments))
+                section = _conditions_section(runs_of_task, task, dict(arguments))
             except BadInput as error:
                 problems.append(error)
-                if options_of_all.given() or warnings:
+                if all_options.given() or warnings:
                     section = section._replace(remarks=[f"conditions: {error}"])
         if remarks := [*section.remarks, *warnings]:
             title = f"{visible(task)}: {section.title}"
-            designs.append(section._replace(title=title, remarks=remarks))
-    if problems and options.stored() and not any(design.tables for design in designs):
+            sections.append(section._replace(title=title, remarks=remarks))
+    if problems and options.stored() and not any(section.tables for section in sections):
         raise problems[0]
-    return designs
+    return sections
 
 
-def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Section:
+def _conditions_section(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Section:
     """Returns the section on the conditions of a task: tables, sentences and charts.
+
+    Of many suites, and of many models, some of the tables are `further` ones, which a page folds.
 
     Args:
         runs: that have the task.
@@ -129,60 +141,106 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
     """
     from lmdiag.report.charts.conditions import condition_plot, forest_plots  # loads pandas
 
-    region = arguments.pop("region", "")
-    labels = run_labels([run.results for run in runs])
-    if runs[0].stimuli[task].diagnostic.asks == "sentence":
-        arguments["not_compared"] = [labels[number] for number in runs_of_other_kind(runs)]
-    per: Per = "sentence" if region == WHOLE_SENTENCE else "row"
-    region = "" if region == WHOLE_SENTENCE else region
-    analysis = analyse_table(items_of(runs, task=task, per=per, labels=labels), **arguments)
-    n_suites = analysis.cells["suite"].nunique() if "suite" in analysis.cells else 0
     name = name_part(task)
-    asks = runs[0].stimuli[task].diagnostic.asks
-    analysis = replace(analysis, part="" if n_suites else PARTS_OF[asks], warnings=())
-    plots = list[Plot]()
-    if runs[0].stimuli[task].regions is not None:
-        table = items_of(runs, task=task, per="region", labels=labels)
-        if not n_suites:  # charts of suites have their regions
-            arguments["conditions"] = [*analysis.conditions]
-            analysis_of_regions = analyse_table(table, region="all", **arguments)
-            plots.append(condition_plot(f"{name}-regions", analysis_of_regions))
-        if region:
-            analysis = analyse_table(table, region=region, **arguments)
-    elif region:
-        raise BadInput(f"--region {region}: {task} has no regions")
+    region = arguments.get("region", "")
+    analysis, n_suites, region_plots = _analysis_of_runs(runs, task, arguments)
     order = order_of([run.results for run in runs])
     if order and order.name == "layer":  # layers of a model are not tested against each other
         analysis = replace(analysis, differences=analysis.differences.iloc[:0])
     grids = [*analysis_grids(analysis)]
-    remarks = [f"conditions: {' x '.join(analysis.conditions)}", *analysis_remarks(analysis)]
-    if n_suites:
-        remarks[0] = f"{n_suites} suites with different conditions, each tested by itself"
     effects = [grid for grid in grids if grid.label_headings[0] == "effect"]
-    findings = () if n_suites else analysis_findings(analysis)
-    title = "conditions" if n_suites else analysis.response_text()
+    if n_suites:
+        title = "conditions"
+        findings = []
+        design_line = f"{n_suites} suites with different conditions, each tested by itself"
+    else:
+        title = analysis.response_text()
+        findings = analysis_findings(analysis)
+        design_line = f"conditions: {' x '.join(analysis.conditions)}"
     if n_suites > _MOST_SUITES:
-        remarks[0] += "; `lmdiag analyse` prints all tables"
-        return Section("conditions", [], remarks, effects, plots=plots)
+        design_line += "; `lmdiag analyse` prints all tables"
+    remarks = [design_line, *analysis_remarks(analysis)]
+    if n_suites > _MOST_SUITES:
+        return Section(title, [], remarks, effects, plots=region_plots)
     trends = _trends(runs, name, analysis)
     if len(runs) > MOST_BESIDE:
         plots = trends or forest_plots(f"{name}-effects", analysis)
         return Section(title, effects[:1], remarks, grids[1:], plots=plots, findings=findings)
-    if region != "all":
-        plots.insert(0, condition_plot(f"{name}-conditions", analysis))
-    plots = [plot._replace(is_further=bool(trends)) for plot in plots]  # a panel for each run
+    plots = region_plots
+    if region != EACH_REGION:
+        plots = [condition_plot(f"{name}-conditions", analysis), *plots]
+    # where there are trends, a page folds these charts, which have a panel for each run
+    plots = [plot._replace(is_further=bool(trends)) for plot in plots]
     return Section(title, grids, remarks, plots=[*trends, *plots], findings=findings)
 
 
+class _RunsAnalysis(NamedTuple):
+    """The analysis of a task of some runs.
+
+    Attributes:
+        analysis: of the region that the user chose, or of the response of whole rows.
+        n_suites: number of suites with different conditions; 0 if all rows have the same ones.
+        region_plots: a chart of the response in each region, of rows with regions. Suites have
+            none: their own charts have the regions.
+    """
+
+    analysis: Analysis
+    n_suites: int
+    region_plots: list[Plot]
+
+
+def _analysis_of_runs(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> _RunsAnalysis:
+    """Analyses a task of some runs.
+
+    Args:
+        runs, task, arguments: see `_conditions_section`. The region in the arguments, which is
+            taken out of them, is its number or name, "all", or "sentence" for whole sentences.
+    """
+    from lmdiag.report.charts.conditions import condition_plot  # loads pandas
+
+    region = arguments.pop("region", "")
+    stimuli = runs[0].stimuli[task]
+    asks = stimuli.diagnostic.asks
+    labels = run_labels([run.results for run in runs])
+    if asks == "sentence":
+        arguments["not_compared"] = [labels[position] for position in runs_of_other_kind(runs)]
+    per: Per = "row"
+    if region == WHOLE_SENTENCE:
+        per = "sentence"
+        region = ""
+    analysis = analyse_table(items_of(runs, task=task, per=per, labels=labels), **arguments)
+    n_suites = analysis.cells["suite"].nunique() if "suite" in analysis.cells else 0
+    analysis = replace(analysis, part="" if n_suites else PARTS_OF[asks], warnings=())
+    if stimuli.regions is None:
+        if region:
+            raise BadInput(f"--region {region}: {task} has no regions")
+        return _RunsAnalysis(analysis, n_suites, [])
+    plots = []
+    table = items_of(runs, task=task, per="region", labels=labels)
+    if not n_suites:
+        arguments["conditions"] = [*analysis.conditions]
+        analysis_of_regions = analyse_table(table, region=EACH_REGION, **arguments)
+        plots.append(condition_plot(f"{name_part(task)}-regions", analysis_of_regions))
+    if region:
+        analysis = analyse_table(table, region=region, **arguments)
+    return _RunsAnalysis(analysis, n_suites, plots)
+
+
 def _trends(runs: Sequence[Run], name: str, analysis: Analysis) -> list[Plot]:
-    """The curves of a design over the layers or training steps of one model."""
+    """Returns the curves of an analysis over the layers or training steps of one model, if any.
+
+    Args:
+        name: beginning of the names of the charts.
+    """
     from lmdiag.report.charts.models import condition_trends  # loads pandas
 
-    order = order_of([run.results for run in runs])
+    results = [run.results for run in runs]
+    order = order_of(results)
     if order is None:
         return []
-    places = dict(zip(run_labels([run.results for run in runs]), order.numbers, strict=True))
-    return condition_trends(name, analysis, places, "layers" if order.name == "layer" else "steps")
+    number_of = dict(zip(run_labels(results), order.numbers, strict=True))
+    kind = "layers" if order.name == "layer" else "steps"
+    return condition_trends(name, analysis, number_of, kind)
 
 
 def analysis_output(analysis: Analysis) -> Output:
@@ -194,12 +252,13 @@ def analysis_output(analysis: Analysis) -> Output:
         if len(analysis.cells):
             yield condition_plot("conditions", analysis)
 
-    fits = tuple(fit.warning for fit in analysis.mixed.values() if fit.warning)
+    fit_warnings = tuple(fit.warning for fit in analysis.mixed.values() if fit.warning)
     remarks = [*analysis_remarks(analysis)]
-    warnings = [remark for remark in remarks if remark.endswith(fits)]
+    warnings = [remark for remark in remarks if remark.endswith(fit_warnings)]
     other_remarks = [remark for remark in remarks if remark not in warnings]
-    conditions = " x ".join(analysis.conditions)
-    title = f"{analysis.response_text()}{f' by {visible(conditions)}' if conditions else ''}"
+    title = analysis.response_text()
+    if analysis.conditions:
+        title += f" by {visible(' x '.join(analysis.conditions))}"
     return Output(
         kind="analysis", title=title[:1].upper() + title[1:],
         facts=[Fact(visible(name), [visible(text)]) for name, text in analysis.sources.items()],
@@ -213,50 +272,62 @@ def analysis_output(analysis: Analysis) -> Output:
 
 
 def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
-    """Yields the tables of an analysis: effects, cells, and each mixed model."""
+    """Yields the tables of an analysis that have rows, each with its notes.
+
+    They are effects, simple effects, differences between models, effects by the levels of a factor,
+    means of cells, and the terms of each mixed model.
+    """
     response = analysis.response_text()
-    names = [*analysis.conditions]
-    difference_title = "Differences between models in effects"
-    tests_of_title = {"Effects": analysis.effects, "Simple effects": analysis.simple}
-    tests_of_title[difference_title] = analysis.differences
+    tests_of_title = {
+        "Effects": analysis.effects,
+        "Simple effects": analysis.simple,
+        "Differences between models in effects": analysis.differences,
+    }
     for title, tests in tests_of_title.items():
         if len(tests):
             caption = f"{title} on {response} over items, with 95% interval"
-            grid = _grid(analysis, caption, "effect", tests["label"], _with_t(tests), _TEST)
+            grid = _table_grid(analysis, caption, "effect", tests["label"], _with_t(tests), _TEST)
             notes = [_EFFECTS]
             if tests is analysis.simple:
                 notes.append(_SIMPLE)
             if "p_sign_flip" in tests:
                 notes.append(_EXACT)
             yield grid._replace(notes=tuple(notes))
-    if len(tests := analysis.by_level):
+    tests = analysis.by_level
+    if len(tests):
         labels = tests["label"] + ", " + tests["level"]
         caption = f"Effects on {response} by {visible(analysis.by)}, with 95% interval"
-        grid = _grid(analysis, caption, f"effect, {analysis.by}", labels, _with_t(tests), _TEST)
-        yield grid._replace(notes=(_EFFECTS, _between_levels(analysis.by)))
-    if len(cells := analysis.cells):
-        levels = cells[[*cell_columns(names).values()]]
-        labels = (
-            ", ".join(filter(None, response))
-            for response in levels.itertuples(index=False, name=None)
-        )
+        heading = f"effect, {analysis.by}"
+        grid = _table_grid(analysis, caption, heading, labels, _with_t(tests), _TEST)
+        yield grid._replace(notes=(_EFFECTS, _note_on_levels(analysis.by)))
+    cells = analysis.cells
+    if len(cells):
+        conditions = [*analysis.conditions]
+        levels = cells[[*cell_columns(conditions).values()]]
+        labels = [
+            ", ".join(filter(None, cell_levels))
+            for cell_levels in levels.itertuples(index=False, name=None)
+        ]
         caption = f"Mean {response} by condition, with 95% interval within items"
-        grid = _grid(analysis, caption, ", ".join(names), labels, cells, _CELL)
+        grid = _table_grid(analysis, caption, ", ".join(conditions), labels, cells, _CELL)
         yield grid._replace(notes=(_CELLS,))
     for model, fit in analysis.mixed.items():
-        title = f"Mixed model{f' of {visible(model)}' if len(analysis.mixed) > 1 else ''}"
+        of_model = f" of {visible(model)}" if len(analysis.mixed) > 1 else ""
+        caption = f"Mixed model{of_model}: {visible(fit.formula)}"
         terms = fit.terms.drop(columns=["ci_low", "ci_high"]).reset_index()
-        caption = f"{title}: {visible(fit.formula)}"
-        yield _grid(analysis, caption, "term", terms["term"], terms, _TERM)
+        yield _table_grid(analysis, caption, "term", terms["term"], terms, _TERM)
 
 
 def _with_t(tests: DataFrame) -> DataFrame:
-    """The tests with t and its degrees of freedom as one text."""
-    columns = zip(tests["t"], tests["df"], strict=True)
-    return tests.assign(t_df=[f"{numbers.decimals(t)} ({_number_text(df)})" for t, df in columns])
+    """Returns tests with a column `t_df`: t and its degrees of freedom, "2.31 (15)"."""
+    texts = [
+        f"{numbers.decimals(t)} ({_number_text(df)})"
+        for t, df in zip(tests["t"], tests["df"], strict=True)
+    ]
+    return tests.assign(t_df=texts)
 
 
-def _grid(
+def _table_grid(
     analysis: Analysis,
     caption: str,
     heading: str,
@@ -269,63 +340,78 @@ def _grid(
     Args:
         caption: of the table.
         heading: of the column of labels.
-        labels: of the rows, after which stands the model, if there are several.
-        table: a row per test, cell or term.
+        labels: of the rows. The suite stands before them; a second column has the model. Both are
+            left out where there is one only.
+        table: a row per test, cell or term, with the interval in `ci_low` and `ci_high`.
         columns: name of a column -> how it is shown; those that the table lacks are left out.
     """
     present = {name: column for name, column in columns.items() if name in table}
     unit = f", {UNITS[analysis.response]}" if analysis.response in UNITS else ""
-    headings = {name: column.heading + unit * column.is_figure for name, column in present.items()}
-    n_labels = 2 if analysis.has_models and "model" in table else 1
+    heading_of = {}
+    text_columns = []
+    for name, column in present.items():
+        heading_of[name] = column.heading
+        if column.is_figure:
+            heading_of[name] += unit
+        else:
+            text_columns.append(column.heading)
+    has_model_column = analysis.has_models and "model" in table
     rows = []
     for label, record in zip(labels, table.to_dict("records"), strict=True):
-        ends = (numbers.decimals(record.get(end)) for end in ("ci_low", "ci_high"))
-        interval = "" if isna(record.get("ci_low")) else f"[{', '.join(ends)}]"
-        cells = {
-            headings[name]: CellText(x.text(record[name]), interval if x.is_figure else "")
-            for name, x in present.items()
-        }
-        suite = f"{record['suite']}: " if "suite" in record else ""
-        rows.append(((suite + label, record.get("model", ""))[:n_labels], cells))
-    facts = [headings[name] for name, column in present.items() if not column.is_figure]
-    return text_grid(caption, (visible(heading), "model")[:n_labels], rows, facts)
+        interval = ""
+        if not isna(record.get("ci_low")):
+            bounds = (numbers.decimals(record.get(end)) for end in ("ci_low", "ci_high"))
+            interval = f"[{', '.join(bounds)}]"
+        cells = {}
+        for name, column in present.items():
+            text = column.text_of(record[name])
+            cells[heading_of[name]] = CellText(text, interval if column.is_figure else "")
+        if "suite" in record:
+            label = f"{record['suite']}: {label}"
+        row_labels = (label, record["model"]) if has_model_column else (label,)
+        rows.append((row_labels, cells))
+    label_headings = (visible(heading), "model") if has_model_column else (visible(heading),)
+    return text_grid(caption, label_headings, rows, text_columns)
 
 
 def analysis_remarks(analysis: Analysis) -> Iterator[str]:
     """Yields the lines below the tables of `lmdiag analyse`.
 
     How rows were read, warnings, the sample and random effects of each mixed model, how many items
-    were left out, and which level is subtracted from which.
+    were left out, which level is subtracted from which, and by which tests.
     """
     yield from analysis.notes
-    yield from (f"{WARNING}{line}" for line in analysis.warnings)
+    for warning in analysis.warnings:
+        yield f"{WARNING}{warning}"
     for model, fit in analysis.mixed.items():
-        name = f"mixed model{f' of {model}' if len(analysis.mixed) > 1 else ''}"
+        name = f"mixed model of {model}" if len(analysis.mixed) > 1 else "mixed model"
         if fit.warning:
             yield f"{name}: {fit.warning}"
         groups = ", ".join(f"{n} groups of {group}" for group, n in fit.groups.items())
-        sds = "".join(
-            f"{group} {term} {numbers.decimals(sd, 3)}, "
+        sds = [
+            f"{group} {term} {numbers.decimals(sd, 3)}"
             for group, terms in fit.random_sd.items()
             for term, sd in terms.items()
-        )
+        ]
+        sds.append(f"residual {numbers.decimals(fit.residual_sd, 3)}")
         left_out = f" ({fit.left_out} rows without a value left out)" if fit.left_out else ""
         yield (
-            f"{name}: n = {fit.n}{left_out}, {groups}; standard deviations: {sds}residual "
-            f"{numbers.decimals(fit.residual_sd, 3)}; REML, Satterthwaite's df"
+            f"{name}: n = {fit.n}{left_out}, {groups}; standard deviations: {', '.join(sds)}; "
+            "REML, Satterthwaite's df"
         )
     for (suite, model), n in analysis.left_out.items():
-        place = ", ".join(filter(None, (suite, model if analysis.has_models else "")))
-        items = f"{n} item{'s' if n > 1 else ''} without a value in every condition"
+        group = ", ".join(filter(None, (suite, model if analysis.has_models else "")))
+        of_group = f" of {group}" if group else ""
         if n:
-            yield f"left out{f' of {place}' if place else ''}: {items}"
-    pairs = [
+            items = f"{n} item{'s' if n > 1 else ''} without a value in every condition"
+            yield f"left out{of_group}: {items}"
+    differences_of_levels = [
         f"{condition}: {levels[1]} - {levels[0]}"
         for condition, levels in analysis.conditions.items()
         if len(levels) == 2
     ]
-    if pairs and analysis.mixed:
-        yield f"mixed model: coefficients of two levels, {'; '.join(pairs)}"
+    if differences_of_levels and analysis.mixed:
+        yield f"mixed model: coefficients of two levels, {'; '.join(differences_of_levels)}"
     if analysis.not_compared:
         models = ", ".join(analysis.not_compared)
         yield f"not compared with the first model: {models}: {PSEUDO}"
@@ -334,7 +420,7 @@ def analysis_remarks(analysis: Analysis) -> Iterator[str]:
         if len(analysis.simple):
             yield _SIMPLE
         if analysis.by:
-            yield _between_levels(analysis.by)
+            yield _note_on_levels(analysis.by)
         if "p_sign_flip" in analysis.effects:
             yield _EXACT
         yield _CELLS
