@@ -36,8 +36,8 @@ def multiverse_output(multiverse: Multiverse) -> Output:
     models = multiverse.models
     facts = []
     for model in models:
-        default = multiverse.runs[multiverse.numbers_of(model)[0]].results.model
-        lines = [" · ".join(model_facts(default)), protocols_line(multiverse, model)]
+        info = multiverse.runs[_default_member(multiverse, model)].results.model
+        lines = [" · ".join(model_facts(info)), protocols_line(multiverse, model)]
         facts.append(Fact(visible(model), lines))
     signatures = [cited_signature(member.signature) for member in multiverse.members]
     return Output(
@@ -49,6 +49,11 @@ def multiverse_output(multiverse: Multiverse) -> Output:
     )  # fmt: skip
 
 
+def _default_member(multiverse: Multiverse, model: str) -> int:
+    """Returns the number of the member of a model that has the default protocol."""
+    return multiverse.numbers_of(model)[0]
+
+
 def choice_label(choice: str) -> str:
     """Returns a choice as readers see it: of a long prompt its beginning and its end."""
     text = visible(" ".join(choice.split()))
@@ -57,22 +62,30 @@ def choice_label(choice: str) -> str:
 
 
 def protocols_line(multiverse: Multiverse, model: str) -> str:
-    """Returns the number of protocols of a model, and the choices of the knobs that are open."""
+    """Returns how many protocols a model has, and what varies: "4 protocols: unit token, word"."""
     count = len(multiverse.numbers_of(model))
-    knobs = multiverse.choices(model).items()
-    choices = "; ".join(f"{knob} {', '.join(map(choice_label, values))}" for knob, values in knobs)
-    return ": ".join(filter(None, (f"{count} protocol{'s' if count != 1 else ''}", choices)))
+    line = f"{count} protocol{'s' if count != 1 else ''}"
+    knobs = [
+        f"{knob} {', '.join(map(choice_label, choices))}"
+        for knob, choices in multiverse.choices(model).items()
+    ]
+    return f"{line}: {'; '.join(knobs)}" if knobs else line
 
 
 def _sections(multiverse: Multiverse) -> Iterator[Section]:
-    """A section per diagnostic: a table of ranges per model, and of differences per further one."""
+    """Yields a section per diagnostic with its tables and curves.
+
+    A table per model has the ranges of the figures; a table per further model has its differences
+    from the first one.
+    """
     for task, headlines in groupby(multiverse.figures, key=lambda headline: headline.task):
         figures = [*headlines]
         diagnostic = diagnostics.get(task, multiverse.forms.get(task, ""))
         ranges = [_range_grid(multiverse, figures, model) for model in multiverse.models]
-        gaps = [_gap_grid(multiverse, figures, new) for new in multiverse.models[1:]]
+        differences = [_difference_grid(multiverse, figures, new) for new in multiverse.models[1:]]
         yield Section(
-            diagnostic.title, [*ranges, *gaps], task=task, short_title=diagnostic.short_title,
+            diagnostic.title, [*ranges, *differences], task=task,
+            short_title=diagnostic.short_title,
             about=[diagnostic.about], notes=[how_to_read(multiverse, figures)],
             plots=Deferred(partial(multiverse_plots, multiverse, figures)),
         )  # fmt: skip
@@ -80,28 +93,27 @@ def _sections(multiverse: Multiverse) -> Iterator[Section]:
 
 def _protocols(multiverse: Multiverse) -> Section:
     """Returns the table of all runs, with the knobs of each and a link to its report."""
-    knobs = [*multiverse.choices(*multiverse.models)]
-    defaults = {multiverse.numbers_of(model)[0] for model in multiverse.models}
+    choices = multiverse.choices(*multiverse.models)
+    knobs = [*choices]
+    defaults = {_default_member(multiverse, model) for model in multiverse.models}
     rows = []
     for number, member in enumerate(multiverse.members):
-        is_default = " (default)" if number in defaults else ""
         cells = {knob: CellText(choice_label(member.choices.get(knob, ""))) for knob in knobs}
         path = visible(member.path)
-        cells["run"] = CellText(
-            f"{path}{is_default}", link=str(multiverse.path / member.path / REPORT)
-        )
+        if number in defaults:
+            path += " (default)"
+        cells["run"] = CellText(path, link=str(multiverse.path / member.path / REPORT))
         rows.append(((member.model,), cells))
-    title = "Protocols"
-    grid = text_grid(
-        "Each protocol is a run of its own, with a report", ("model",), rows, [*knobs, "run"]
-    )
-    prompts = [x for x in multiverse.choices(*multiverse.models).get("prompt", ()) if "{" in x]
+    title = "Each protocol is a run of its own, with a report"
+    grid = text_grid(title, ("model",), rows, [*knobs, "run"])
+    # of the other choices of a prompt, such as "none", the table says all
+    prompts = [prompt for prompt in choices.get("prompt", ()) if "{" in prompt]
     notes = [f"Prompt: {visible(prompt)}" for prompt in prompts]
-    return Section(title, [grid], notes=notes)
+    return Section("Protocols", [grid], notes=notes)
 
 
 def _method(multiverse: Multiverse) -> Iterator[str]:
-    """Returns the lines of the page that say how to read its tables and curves."""
+    """Yields the lines of the page that say how to read its tables and curves."""
     if multiverse.choices(*multiverse.models):
         yield (
             "Default: the protocol of lmdiag run without options. Below each option: how far it "
@@ -132,36 +144,49 @@ def _method(multiverse: Multiverse) -> Iterator[str]:
 
 
 def _range_grid(multiverse: Multiverse, figures: Sequence[Headline], model: str) -> Grid:
-    """The range of each figure of a model, and how far each knob moves it."""
+    """Returns a table with a row per figure of a model: its range, and the effect of each knob.
+
+    The columns are the figure in the default protocol, the lowest, median and highest one, and how
+    far each knob moves it; empty cells where a knob has no effect that can be computed.
+    """
     knobs = [*multiverse.choices(model)]
-    default = multiverse.numbers_of(model)[0]
+    default = _default_member(multiverse, model)
     rows = []
     for headline in figures:
-        curve = dict(multiverse.curve(headline, model))
-        if curve:
-            values = multiverse.range_of(headline, model)
-            effects = values.pop("effects")
-            values |= {knob: effects.get(knob) for knob in knobs}
-            default_value = curve[default].value if default in curve else None
-            statistic = next(iter(curve.values())).statistic  # the same in all protocols
-            cells = {
-                name: "" if value is None else numbers.number(value, statistic)
-                for name, value in ({"default": default_value} | values).items()
-            }
-            rows.append(((headline.label,), cells))
+        figure_of_member = dict(multiverse.curve(headline, model))
+        if not figure_of_member:
+            continue
+        range_values = multiverse.range_of(headline, model)
+        effects = range_values.pop("effects")
+        default_value = None
+        if default in figure_of_member:
+            default_value = figure_of_member[default].value
+        values = {"default": default_value, **range_values}
+        values |= {knob: effects.get(knob) for knob in knobs}
+        statistic = next(iter(figure_of_member.values())).statistic  # the same in all protocols
+        cells = {
+            name: "" if value is None else numbers.number(value, statistic)
+            for name, value in values.items()
+        }
+        rows.append(((headline.label,), cells))
     title = visible(model) if len(multiverse.models) > 1 else ""
     caption = "Range over the protocols, and how far each option moves the figure"
     return text_grid(caption, (title,), rows, knobs)
 
 
-def _gap_grid(multiverse: Multiverse, figures: Sequence[Headline], new: str) -> Grid:
-    """In how many protocols a figure of a model is higher than that of the first one."""
+def _difference_grid(multiverse: Multiverse, figures: Sequence[Headline], new: str) -> Grid:
+    """Returns a table with a row per figure: in how many protocols two models differ, and how.
+
+    The models are the first one and `new`; the columns count the pairs of protocols in which the
+    figure of `new` is higher, lower or equal, and those in which the test rejects.
+    """
     headings = ("higher", "lower", "equal", "p < .05", "adjusted", "tests")
     rows = []
     for headline in figures:
         if differences := multiverse.differences(headline, new):
-            counts = map(str, counts_of(differences.values()).values())
-            rows.append(((headline.label,), dict(zip(headings, counts, strict=True))))
+            counts = counts_of(differences.values()).values()  # in the order of the headings
+            texts = [str(count) for count in counts]
+            rows.append(((headline.label,), dict(zip(headings, texts, strict=True))))
     title = difference_title(multiverse.models[0], new)
     caption = (
         "Number of protocols in which the figure is higher than the first model's, lower, equal"
@@ -169,7 +194,7 @@ def _gap_grid(multiverse: Multiverse, figures: Sequence[Headline], new: str) -> 
     return text_grid(caption, (title,), rows)
 
 
-_MOST_SHOWN = 12
+_MOST_CHARTS = 12
 """Charts of a page; tables alone have further figures and differences, and files all charts."""
 
 _HOW_TO_READ = (
@@ -180,24 +205,27 @@ _HOW_TO_READ = (
 
 
 def multiverse_plots(multiverse: Multiverse, figures: Sequence[Headline]) -> Iterator[Plot]:
-    """Yields the charts of some figures.
+    """Yields the charts of some figures, also those that a page leaves out (`is_repeated`).
 
     The curves of each model, then those of the differences from the first model of each other one.
     """
     figures_of_page = _figures_with_curves(multiverse)
     reference, *others = multiverse.models
     for number, model in enumerate(multiverse.models, start=1):
+        color = COLORS[(number - 1) % len(COLORS)]
         for headline in figures:
             if multiverse.curve(headline, model):
-                plot = _model_plot(multiverse, headline, model, COLORS[(number - 1) % len(COLORS)])
+                plot = _model_plot(multiverse, headline, model, color)
                 name = f"{_file_name(headline)}-{number}"
                 yield plot._replace(name=name, is_repeated=headline not in figures_of_page)
     for number, new in enumerate(others, start=2):
         knobs = multiverse.choices(reference) | multiverse.choices(new)
         pair = difference_title(reference, new)
         for headline in figures:
-            if rows := _difference_rows(multiverse, headline, new):
-                chart = _chart(rows, knobs, INK, _are_percent(multiverse, headline))
+            points = _difference_points(multiverse, headline, new)
+            if points:
+                is_percent = _is_percent_in_all(multiverse, headline)
+                chart = _chart(points, knobs, INK, is_percent=is_percent)
                 title = f"{visible(headline.label)}, {pair}"
                 caption = f"{title}. {_HOW_TO_READ}; a filled point has p < .05, not adjusted."
                 name = f"{_file_name(headline)}-difference-{number}"
@@ -205,62 +233,79 @@ def multiverse_plots(multiverse: Multiverse, figures: Sequence[Headline]) -> Ite
 
 
 def _file_name(headline: Headline) -> str:
-    """Returns the name of the file of a figure's curve, without its ending."""
-    parts = (re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in headline.key if part)
+    """Returns the name of the file of a figure's curve, without its ending: "neg136-none-accuracy".
+
+    It is made of the letters and digits of the figure's address.
+    """
+    parts = [re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in headline.key if part]
     return "-".join(parts)
 
 
-def _are_percent(multiverse: Multiverse, headline: Headline) -> bool:
-    """Whether all models have a figure in percent."""
-    curves = (multiverse.curve(headline, model) for model in multiverse.models)
-    return all(figure.is_percent for curve in curves for _, figure in curve)
+def _figures_of_models(multiverse: Multiverse, headline: Headline) -> list[Figure]:
+    """Returns a figure in all protocols of all models, as far as it is defined."""
+    curves = [multiverse.curve(headline, model) for model in multiverse.models]
+    return [figure for curve in curves for _, figure in curve]
+
+
+def _is_percent_in_all(multiverse: Multiverse, headline: Headline) -> bool:
+    """Whether a figure is in percent in all protocols of all models."""
+    return all(figure.is_percent for figure in _figures_of_models(multiverse, headline))
+
+
+def _has_chance(multiverse: Multiverse, headline: Headline) -> bool:
+    """Whether a figure has a chance level in any protocol of any model."""
+    return any(figure.chance is not None for figure in _figures_of_models(multiverse, headline))
 
 
 def _model_plot(multiverse: Multiverse, headline: Headline, model: str, color: str) -> Plot:
-    """The curve of a figure of a model; all those in percent have one scale."""
-    curves = {name: multiverse.curve(headline, name) for name in multiverse.models}
-    figures = [figure for curve in curves.values() for _, figure in curve]
-    is_percent = _are_percent(multiverse, headline)
-    values_and_bounds = [bound for x in figures for bound in (x.value, x.ci_low, x.ci_high)]
-    scale_values = (
-        [0.0, 1.0] if is_percent else [bound for bound in values_and_bounds if bound is not None]
-    )
-    rows = _model_rows(multiverse, curves[model], model)
-    title = f"{visible(headline.label)}, {visible(model)}"
-    statistic = figures[0].statistic
-    sorted_values = sorted(figure.value for _, figure in curves[model] if figure.value is not None)
+    """Returns the curve of a figure of a model, without a name.
+
+    The scale is the same for all models: 0 to 100 percent, or from the lowest to the highest value
+    or bound of any model.
+    """
+    is_percent = _is_percent_in_all(multiverse, headline)
+    scale_values = [0.0, 1.0]
+    if not is_percent:
+        figures = _figures_of_models(multiverse, headline)
+        bounds = [bound for x in figures for bound in (x.value, x.ci_low, x.ci_high)]
+        scale_values = [bound for bound in bounds if bound is not None]
+    curve = multiverse.curve(headline, model)  # in ascending order
+    lowest = curve[0][1]
+    highest = curve[-1][1]
     sign = "%" if is_percent else ""
-    low = numbers.number(sorted_values[0], statistic) + sign
-    high = numbers.number(sorted_values[-1], statistic) + sign
-    chart = _chart(rows, multiverse.choices(model), color, is_percent, scale_values)
+    low = numbers.number(lowest.value, lowest.statistic) + sign
+    high = numbers.number(highest.value, highest.statistic) + sign
+    points = _model_points(multiverse, curve, model)
+    knobs = multiverse.choices(model)
+    chart = _chart(points, knobs, color, is_percent=is_percent, scale_values=scale_values)
+    title = f"{visible(headline.label)}, {visible(model)}"
     return Plot("curve", "", f"{title}: from {low} to {high}.", chart, heading=title)
 
 
 def how_to_read(multiverse: Multiverse, figures: Sequence[Headline]) -> str:
     """Returns what the marks of the charts of some figures mean."""
-    curves = [multiverse.curve(x, model) for x in figures for model in multiverse.models]
-    if any(figure.chance is not None for curve in curves for _, figure in curve):
+    if any(_has_chance(multiverse, headline) for headline in figures):
         chance = "the dashed line is chance, and a hollow point is not distinguishable from chance"
         return f"{_HOW_TO_READ}; {chance}."
     return f"{_HOW_TO_READ}."
 
 
 def _figures_with_curves(multiverse: Multiverse) -> list[Headline]:
-    """The figures whose curves a page shows: those with a chance level come first."""
-
-    def has_chance(headline: Headline) -> bool:
-        curves = (multiverse.curve(headline, model) for model in multiverse.models)
-        return any(figure.chance is not None for curve in curves for _, figure in curve)
-
-    ordered = sorted(multiverse.figures, key=lambda headline: not has_chance(headline))
-    return ordered[: max(1, _MOST_SHOWN // len(multiverse.models))]
+    """Returns the figures whose curves a page shows: those with a chance level come first."""
+    ordered = sorted(multiverse.figures, key=lambda figure: not _has_chance(multiverse, figure))
+    most_figures = max(1, _MOST_CHARTS // len(multiverse.models))  # a chart of each per model
+    return ordered[:most_figures]
 
 
-def _model_rows(
+def _model_points(
     multiverse: Multiverse, curve: Sequence[tuple[int, Figure]], model: str
 ) -> list[dict[str, Any]]:
-    """The points of the curve of a model, with the choices of each."""
-    default, *_ = multiverse.numbers_of(model)
+    """Returns the points of the curve of a model: figures for `curve_chart`, and `choices`.
+
+    Args:
+        curve: number and figure of each member, see `Multiverse.curve`.
+    """
+    default = _default_member(multiverse, model)
     return [
         {
             "value": figure.value, "low": figure.ci_low, "high": figure.ci_high,
@@ -273,49 +318,74 @@ def _model_rows(
     ]  # fmt: skip
 
 
-def _difference_rows(multiverse: Multiverse, headline: Headline, new: str) -> list[dict[str, Any]]:
-    """The differences of a model from the first one, with the choices of each."""
+def _difference_points(
+    multiverse: Multiverse, headline: Headline, new: str
+) -> list[dict[str, Any]]:
+    """Returns the points of the curve of the differences of a model from the first one.
+
+    They are as those of `_model_points`. The choices are those of both members; of a knob that
+    varies for the first model, it is the choice of its member.
+    """
     reference = multiverse.models[0]
-    knobs = multiverse.choices(reference)
-    defaults = (multiverse.numbers_of(reference)[0], multiverse.numbers_of(new)[0])
-    rows = []
+    varying_knobs = multiverse.choices(reference)
+    default_pair = (_default_member(multiverse, reference), _default_member(multiverse, new))
+    points = []
     for pair, x in multiverse.differences(headline, new).items():
-        base, other = (multiverse.members[number].choices for number in pair)
-        rows.append({
+        reference_choices, new_choices = (multiverse.members[number].choices for number in pair)
+        choices = reference_choices | new_choices
+        for knob, choice in reference_choices.items():
+            if knob in varying_knobs:
+                choices[knob] = choice
+        points.append({
             "value": x.difference, "low": x.ci_low, "high": x.ci_high, "chance": 0.0,
             "n": x.n, "n_tied": x.n_tied or None, "p": x.p, "p_adjusted": x.p_adjusted,
-            "solid": x.p < ALPHA, "default": pair == defaults,
-            "choices": base | other | {knob: x for knob, x in base.items() if knob in knobs},
+            "solid": x.p < ALPHA, "default": pair == default_pair, "choices": choices,
         })  # fmt: skip
-    return rows
+    return points
 
 
 def _chart(
-    rows: Sequence[dict[str, Any]],
+    points: Sequence[dict[str, Any]],
     open_knobs: Mapping[str, Sequence[str]],
     color: str,
-    percent: bool,
-    reach: Sequence[float] = (),
+    *,
+    is_percent: bool,
+    scale_values: Sequence[float] = (),
 ) -> Any:
-    """A curve above the choices of its points, the knob that moves the figure most first."""
-    choices = [row.pop("choices") for row in rows]
-    effects = effects_of(choices, [row["value"] for row in rows])
+    """Returns a curve above the choices of its points, the knob that moves the figure most first.
+
+    Args:
+        points: in ascending order, see `_model_points`; `choices` is taken out of them.
+        open_knobs: knob -> its choices, of knobs with several.
+        color: of the points.
+        is_percent: whether values are in percent.
+        scale_values: values that the scale has to show beside those of the points.
+    """
+    choices_of_points = [point.pop("choices") for point in points]
+    effects = effects_of(choices_of_points, [point["value"] for point in points])
     largest = max(effects.values(), default=0.0)
-    lines: list[dict[str, Any]] = []
+    dots: list[dict[str, Any]] = []  # below a point, a dot in the line of each of its choices
     for knob in sorted(open_knobs, key=lambda knob: -effects.get(knob, 0.0)):
-        labels = [*map(choice_label, open_knobs[knob])]
-        for number, (choice, label) in enumerate(zip(open_knobs[knob], labels, strict=True)):
-            alike = labels.count(label) > 1  # long prompts
-            title = f"{knob} {number + 1}: {label}" if alike else f"{knob} {label}"
-            strongest = largest > 0 and effects.get(knob) == largest
-            lines += [
-                {"place": place, "choice": title, "strongest": strongest}
-                for place, chosen in enumerate(choices, start=1)
-                if chosen.get(knob) == choice
-            ]
-    for place, (row, chosen) in enumerate(zip(rows, choices, strict=True), start=1):
-        parts = [f"{k} {choice_label(chosen[k])}" for k in KNOBS if k in open_knobs and k in chosen]
-        label = ", ".join(parts) or "the one protocol"
-        row |= {"place": place, "protocol": f"{label} (default)" if row["default"] else label}
-    matrix = DataFrame(lines, columns=["place", "choice", "strongest"])
-    return curve_chart(DataFrame(rows), matrix, color, "%" if percent else "", reach)
+        is_strongest = largest > 0 and effects.get(knob) == largest
+        labels = [choice_label(choice) for choice in open_knobs[knob]]
+        for number, choice in enumerate(open_knobs[knob], start=1):
+            label = labels[number - 1]
+            line = f"{knob} {label}"
+            if labels.count(label) > 1:  # long prompts that differ in the middle
+                line = f"{knob} {number}: {label}"
+            for place, choices in enumerate(choices_of_points, start=1):
+                if choices.get(knob) == choice:
+                    dots.append({"place": place, "choice": line, "strongest": is_strongest})
+    for place, (point, choices) in enumerate(zip(points, choices_of_points, strict=True), start=1):
+        open_choices = [
+            f"{knob} {choice_label(choices[knob])}"
+            for knob in KNOBS
+            if knob in open_knobs and knob in choices
+        ]
+        protocol = ", ".join(open_choices) or "the one protocol"
+        if point["default"]:
+            protocol += " (default)"
+        point |= {"place": place, "protocol": protocol}
+    matrix = DataFrame(dots, columns=["place", "choice", "strongest"])
+    form = "%" if is_percent else ""
+    return curve_chart(DataFrame(points), matrix, color, form, scale_values)
