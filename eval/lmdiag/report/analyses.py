@@ -239,8 +239,9 @@ def _trends(runs: Sequence[Run], name: str, analysis: Analysis) -> list[Plot]:
     if order is None:
         return []
     number_of = dict(zip(run_labels(results), order.numbers, strict=True))
-    kind = "layers" if order.name == "layer" else "steps"
-    return condition_trends(name, analysis, number_of, kind)
+    return condition_trends(
+        name, analysis, number_of, "layers" if order.name == "layer" else "steps"
+    )
 
 
 def analysis_output(analysis: Analysis) -> Output:
