@@ -17,7 +17,7 @@ from sentence_files import SUM
 from lmdiag.report import numbers
 from lmdiag.report.comparisons import comparison_notes, comparison_row, run_pairs
 from lmdiag.report.formats.page import digest, environment
-from lmdiag.report.item_list import representative
+from lmdiag.report.item_list import sample_items
 from lmdiag.report.run_items import items
 from lmdiag.report.selections import ReportFigures
 from lmdiag.studies.comparison import compare_runs
@@ -139,7 +139,7 @@ def test_of_too_many_items_a_sample_and_the_chosen_ones_are_listed(runs, monkeyp
     monkeypatch.setattr("lmdiag.report.item_list.MAX_LISTED", 8)
     found = items(runs["weak"], "cprag102")
     every = [*found.outcomes.index]
-    listed = {*representative(found.outcomes, found.levels)}
+    listed = {*sample_items(found.outcomes, found.levels)}
     left_out = next(name for name in every if name not in listed)
     page = ParsedPage(shown.page_of(runs["weak"], items=[left_out]))
     assert f"The list is a sample of {len(every)} contrasts" in page.text

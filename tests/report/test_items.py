@@ -8,10 +8,10 @@ from sentence_files import ORDER, PARADIGMS, SUM
 
 from lmdiag import diagnostics
 from lmdiag.measures import sentence_parts
-from lmdiag.report.item_list import listed, representative
+from lmdiag.report.item_list import list_items, sample_items
 from lmdiag.report.run_items import (
     MAX_LISTED,
-    choose,
+    answers_to_items,
     items,
     outcomes_of,
     place_of_expected,
@@ -163,7 +163,7 @@ def test_items_of_suites_agree_with_their_formulas(forms):
 
 def test_a_list_has_distinct_contexts_and_perturbed_items_anchors_of_their_own(runs):
     several = [items(runs[name], "cprag102") for name in ("strong", "weak")]
-    (first, *_) = listed(several, diagnostics.get("cprag102"))
+    (first, *_) = list_items(several, diagnostics.get("cprag102"))
     (rows,) = first.contexts  # the three completions share a context
     assert [row[0].good for row in rows] == [True, False, False]
     assert [len(row) for row in rows] == [2, 2, 2]
@@ -172,15 +172,15 @@ def test_a_list_has_distinct_contexts_and_perturbed_items_anchors_of_their_own(r
     plain, changed = items(runs["weak"], "role88"), items(runs["weak"], "role88", "obj")
     assert changed.rows["context"].str.contains(" which one the ").all()
     assert not plain.rows["context"].str.contains(" which one the ").any()
-    as_listed = listed([plain], diagnostic)
-    anchors = [one.anchor for one in listed([changed], diagnostic, "obj")]
+    as_listed = list_items([plain], diagnostic)
+    anchors = [one.anchor for one in list_items([changed], diagnostic, "obj")]
     assert anchors == [f"obj:{one.anchor}" for one in as_listed]
     assert len(as_listed[0].contexts) == 2  # one verb in two contexts
 
 
 def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed():
     few = pd.DataFrame({"order": 0.4}, map(str, range(MAX_LISTED)))
-    assert representative(few, few[[]]) == [*few.index]
+    assert sample_items(few, few[[]]) == [*few.index]
     many = pd.DataFrame(
         {
             "order": [0.5 - (i + 1) / 1000 for i in range(MAX_LISTED)] * 2,
@@ -188,20 +188,20 @@ def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed():
         },
         [f"{template}-{i}" for template in ("first", "second") for i in range(MAX_LISTED)],
     )
-    names = {*representative(many, many[["template"]])}
+    names = {*sample_items(many, many[["template"]])}
     assert len(names) == 2 * 12
     assert {"first-0", f"first-{MAX_LISTED - 1}", "second-0", f"second-{MAX_LISTED - 1}"} <= names
-    assert 2 <= len(representative(few[:40], few[:40][[]], n_parts=40 * 3000)) < 10
+    assert 2 <= len(sample_items(few[:40], few[:40][[]], n_parts=40 * 3000)) < 10
 
 
 def test_chosen_items_may_be_rows_or_contrasts(runs):
     rows = runs["strong"].stimuli["role88"].columns()
     contrast, row = rows["contrast"][0], rows["id"][2]
-    chosen = choose([runs["strong"], runs["weak"]], [row, contrast])
+    chosen = answers_to_items([runs["strong"], runs["weak"]], [row, contrast])
     pair = sorted(range(2), key=lambda i: rows["condition"][i])  # appropriate first: table 10
     sentences = [f"{rows['context'][i]} ____" for i in (2, *pair)]
     assert [answers.sentence for answers in chosen] == sentences
-    assert [*chosen[0].of_models] == ["strong", "weak"]
-    assert all(len(words) == 5 for answers in chosen for words in answers.of_models.values())
+    assert [*chosen[0].by_model] == ["strong", "weak"]
+    assert all(len(words) == 5 for answers in chosen for words in answers.by_model.values())
     with pytest.raises(BadInput, match=f"no item '{contrast}x' .did you mean '{contrast}"):
-        choose([runs["strong"]], [f"{contrast}x"])
+        answers_to_items([runs["strong"]], [f"{contrast}x"])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MOST_PARTS = 16_000
 """Words or regions that a page lists, over all items: of long texts it lists fewer items."""
 
-_MOST_OF_A_GROUP = 12
+_MOST_PER_COMBINATION = 12
 """Contrasts per combination of levels in a sample, at most."""
 
 
@@ -34,15 +34,15 @@ class ListedItem(NamedTuple):
         setting: in which it was asked.
         anchor: its id in the page.
         tags: break-down=level -> level in words.
-        good, difference: what a list is sorted by, of the first run; None where unknown.
-        place: of the first expected word, "none" if it is not in the top words; None without one.
+        good, difference: numbers that a list is sorted by, of the first run; None where unknown.
+        place: of the first expected word among the top words, from 1; "none" if it is not among
+            them; None if no word is expected.
         verdicts: of each run, see `lmdiag.report.run_items.verdict`.
-        predictions: each as every run has it.
-        measures: further measures with their values in each run.
-        rows: each row of `RunItems.rows` as every run has it.
-        contexts: these by context, of rows with blanks or options.
-        columns: the words or regions of sentences that stand below each other: the name, "" for
-            words, and for each row its part as each run has it, or None.
+        predictions: of each formula of a test suite, whether it holds in each run.
+        measures: texts with a further measure and its values in each run.
+        rows: of each row of the item, its record in each run, see `RunItems.rows`.
+        contexts: `rows` in groups with the same context; [] for sentences.
+        columns: of sentences, the words or regions that stand below each other, see `_columns`.
     """
 
     id: str
@@ -61,7 +61,7 @@ class ListedItem(NamedTuple):
     columns: Sequence[tuple[str, Sequence[Sequence[Any] | None]]]
 
 
-def listed(
+def list_items(
     runs: Sequence[RunItems],
     diagnostic: Diagnostic,
     setting: str = NONE,
@@ -69,46 +69,69 @@ def listed(
 ) -> list[ListedItem]:
     """Returns the items of one setting that a page lists: all, or a sample and the chosen ones.
 
-    The runs have the same items in the same order; `chosen` are ids of rows or contrasts.
+    Args:
+        runs: the same items of each run, in the same order.
+        diagnostic: of the items.
+        setting: in which they were asked.
+        chosen: ids of rows or contrasts that are listed in any case.
     """
-    first = runs[0]
-    is_chosen = first.rows[["item", "id"]].isin(chosen).any(axis=1)
-    sample = representative(first.outcomes, first.levels, first.n_parts)
-    listed_ids = {*sample, *first.rows.loc[is_chosen, "item"]}
-    tables = [table.of_items(listed_ids) for table in runs]
-    rows_of: dict[str, list[Sequence[Any]]] = {}
+    reference = runs[0]
+    is_chosen = reference.rows[["item", "id"]].isin(chosen).any(axis=1)
+    sample = sample_items(reference.outcomes, reference.levels, reference.n_parts)
+    listed_ids = {*sample, *reference.rows.loc[is_chosen, "item"]}
+    tables = [table.select_items(listed_ids) for table in runs]
+    rows_of: dict[str, list[Sequence[Any]]] = {}  # item -> its rows, each as every run has it
     for row_of_runs in zip(*(records(table.rows) for table in tables), strict=True):
         rows_of.setdefault(row_of_runs[0].item, []).append(row_of_runs)
-    parts_of_runs = [_parts_by_row(table) for table in tables] if first.asks == "sentence" else []
+    is_sentence = reference.asks == "sentence"
+    parts_of_runs = [_parts_by_row(table) for table in tables] if is_sentence else []
     levels = tables[0].levels.to_dict("index")
     listed_items = []
     for outcomes in zip(*(records(table.outcomes) for table in tables), strict=True):
         outcome = outcomes[0]
-        name = outcome.Index
-        rows = rows_of[name]
-        expecting = next((row[0] for row in rows if row[0].expected), None)
-        item = ListedItem(
-            id=name, name=rows[0][0].item_name, setting=setting,
-            anchor=visible(name if setting == NONE else f"{setting}:{name}"),
-            tags=_tags(levels[name], diagnostic),
+        item = outcome.Index
+        rows = rows_of[item]
+        formulas_of_runs = [run_outcome.predictions for run_outcome in outcomes]
+        contexts: list[list[Sequence[Any]]] = []
+        columns: list[tuple[str, list[list[Any] | None]]] = []
+        if is_sentence:
+            columns = _columns([[parts[row[0].Index] for parts in parts_of_runs] for row in rows])
+        else:
+            contexts = _by_context(rows)
+        listed_item = ListedItem(
+            id=item, name=rows[0][0].item_name, setting=setting,
+            anchor=visible(item if setting == NONE else f"{setting}:{item}"),
+            tags=_tags(levels[item], diagnostic),
             good=outcome.good if outcome.is_compared else outcome.order,
             difference=outcome.held if outcome.predictions else outcome.difference,
-            place=expecting and (expecting.place or "none"),
-            verdicts=[verdict(run_outcome, first.asks) for run_outcome in outcomes],
-            predictions=[*zip(*(run_outcome.predictions for run_outcome in outcomes), strict=True)],
-            measures=_measures(tables, name),
-            rows=rows,
-            contexts=[] if parts_of_runs else _by_context(rows),
-            columns=_columns(
-                [[parts[row[0].Index] for parts in parts_of_runs] for row in rows]
-            ) if parts_of_runs else [],
+            place=_place_of_expected([row[0] for row in rows]),
+            verdicts=[verdict(run_outcome, reference.asks) for run_outcome in outcomes],
+            predictions=[*zip(*formulas_of_runs, strict=True)],
+            measures=_measures(tables, item),
+            rows=rows, contexts=contexts, columns=columns,
         )  # fmt: skip
-        listed_items.append(item)
+        listed_items.append(listed_item)
     return listed_items
 
 
+def _place_of_expected(rows: Sequence[Any]) -> int | str | None:
+    """Returns the place of the expected word in the list of the first row that expects one.
+
+    "none" if it is not in the list; None if no row expects a word.
+    """
+    for row in rows:
+        if row.expected:
+            place: int | str = row.place or "none"
+            return place
+    return None
+
+
 def _tags(levels: Mapping[str, Any], diagnostic: Diagnostic) -> dict[str, str]:
-    """Break-down=level -> level in words, of the levels that an item has."""
+    """Returns "BREAK-DOWN=LEVEL" -> level in words, of the levels that an item has.
+
+    Args:
+        levels: break-down -> level of the item; NaN in a break-down that it is not in.
+    """
     return {
         f"{by}={level}": diagnostic.level_label(by, level)
         for by, level in levels.items()
@@ -117,26 +140,33 @@ def _tags(levels: Mapping[str, Any], diagnostic: Diagnostic) -> dict[str, str]:
 
 
 def _by_context(rows: Sequence[Sequence[Any]]) -> list[list[Sequence[Any]]]:
-    """Returns the rows of an item, those with the same context together."""
+    """Returns the rows of an item in groups with the same context.
+
+    Args:
+        rows: of each row, its record in each run; all runs have the same context.
+    """
     contexts: dict[str, list[Sequence[Any]]] = {}
     for row in rows:
         contexts.setdefault(row[0].sentence, []).append(row)
     return [*contexts.values()]
 
 
-def _measures(tables: Sequence[RunItems], name: str) -> list[str]:
-    """Returns the further measures of an item that any run has: name, and the value in each run."""
+def _measures(tables: Sequence[RunItems], item: str) -> list[str]:
+    """Returns a text for each further measure of an item: its name, and the value in each run.
+
+    For example, "SLOR 1.203, 0.982". A measure that no run has for the item is left out.
+    """
     texts = []
-    for measure in dict.fromkeys(x for table in tables for x in table.measures):
-        values = [table.measures.get(measure, {}).get(name, math.nan) for table in tables]
-        if not all(map(math.isnan, values)):
+    for measure in dict.fromkeys(name for table in tables for name in table.measures):
+        values = [table.measures.get(measure, {}).get(item, math.nan) for table in tables]
+        if not all(math.isnan(value) for value in values):
             value_texts = ", ".join(numbers.decimals(value, 3) for value in values)
             texts.append(f"{MeasureName.of(measure).label} {value_texts}")
     return texts
 
 
 def _parts_by_row(table: RunItems) -> dict[int, list[Any]]:
-    """Position of each row -> its words or regions."""
+    """Returns position of each row in the data -> its words or regions, see `RunItems.parts`."""
     parts: dict[int, list[Any]] = {}
     for part in records(table.parts()):
         parts.setdefault(part.row, []).append(part)
@@ -144,80 +174,94 @@ def _parts_by_row(table: RunItems) -> dict[int, list[Any]]:
 
 
 def _columns(rows: Sequence[Sequence[Sequence[Any]]]) -> list[tuple[str, list[list[Any] | None]]]:
-    """Returns columns of words that stand below each other, or of the regions of conditions.
+    """Returns the words or regions of the rows of an item that stand below each other in a page.
 
     Words are aligned from the left as far as the shortest sentence reaches, and from the right as
-    far as all sentences end in the same words.
+    far as all sentences end in the same words:
+
+        The robin  is    not a bird.
+        The robin  is        a bird.
 
     Args:
-        rows: of each row of an item, its parts in each run; runs may split words differently, and
-            those of the first run count.
+        rows: of each row of an item, its parts in each run. Runs may split words differently; the
+            columns have the parts of the first run.
 
     Returns:
-        of each column its name, "" for words, and for each row its part as each run has it, or
-        None.
+        For each column its name, "" for words, and its cell in each row: the part as each run has
+        it, or None where the row has no part.
     """
-    parts_of_rows = []
-    for reference, *other_runs in rows:
-        parts_by_start = [{part.start: part for part in run_parts} for run_parts in other_runs]
-        row_parts = []
-        for part in reference:
-            unknown = part._replace(surprisal=None)
-            same_parts = [by_start.get(part.start, unknown) for by_start in parts_by_start]
-            row_parts.append([part, *same_parts])
-        parts_of_rows.append(row_parts)
-    texts_of_rows = [[part[0].text for part in row] for row in parts_of_rows]
-    longest = max(map(len, parts_of_rows))
-    shortest = min(map(len, parts_of_rows))
-    n_shared = 0  # words at the end
-    while n_shared < shortest and len({row[-1 - n_shared] for row in texts_of_rows}) == 1:
+    cells_of_rows = []
+    for reference_parts, *parts_of_other_runs in rows:
+        parts_by_start = [{part.start: part for part in parts} for parts in parts_of_other_runs]
+        row_cells = []
+        for part in reference_parts:
+            unknown = part._replace(surprisal=None)  # a run that splits the word differently
+            row_cells.append([part, *(parts.get(part.start, unknown) for parts in parts_by_start)])
+        cells_of_rows.append(row_cells)
+    texts_of_rows = [[cell[0].text for cell in row_cells] for row_cells in cells_of_rows]
+    longest = max(len(row_cells) for row_cells in cells_of_rows)
+    shortest = min(len(row_cells) for row_cells in cells_of_rows)
+    n_shared = 0  # words at the end that all sentences have
+    while n_shared < shortest and len({texts[-1 - n_shared] for texts in texts_of_rows}) == 1:
         n_shared += 1
-    aligned = [
-        [*row[: len(row) - n_shared], *[None] * (longest - len(row)), *row[len(row) - n_shared :]]
-        for row in parts_of_rows
-    ]
-    columns = map(list, zip(*aligned, strict=True))
-    return [(next(cell[0].name for cell in cells if cell), cells) for cells in columns]
+    aligned_rows = []
+    for row_cells in cells_of_rows:
+        start_of_shared = len(row_cells) - n_shared
+        gap = [None] * (longest - len(row_cells))
+        aligned_rows.append([*row_cells[:start_of_shared], *gap, *row_cells[start_of_shared:]])
+    columns = []
+    for cells in zip(*aligned_rows, strict=True):
+        names = [cell[0].name for cell in cells if cell]
+        columns.append((names[0], [*cells]))
+    return columns
 
 
-def representative(outcomes: DataFrame, levels: DataFrame, n_parts: int = 0) -> list[str]:
+def sample_items(outcomes: DataFrame, levels: DataFrame, n_parts: int = 0) -> list[str]:
     """Returns the ids of all items or, of too many, of a sample from each combination of levels.
 
     The sample is spread evenly over the `order` of the items, from the worst to the best: it shows
     what the model does well and what badly, and figures cannot be computed from it. Items without a
-    place in the order are left out, unless none of a combination has one.
+    place in the order are left out, unless no item of a combination has one.
 
     Args:
         outcomes, levels: see `RunItems`.
         n_parts: words or regions of all items.
     """
-    limit = min(MAX_LISTED, max(2, _MOST_PARTS * len(outcomes) // max(n_parts, 1)))
-    if len(outcomes) <= limit:
+    n_items = len(outcomes)
+    n_with_most_parts = _MOST_PARTS * n_items // max(n_parts, 1)  # items with this many parts
+    limit = min(MAX_LISTED, max(2, n_with_most_parts))
+    if n_items <= limit:
         return [*outcomes.index]
     keys = [levels[by].fillna("") for by in levels] or [Series(0, outcomes.index)]
     groups = outcomes.groupby(keys, sort=False)
-    n_of_group = (
-        min(_MOST_OF_A_GROUP, max(2, limit // groups.ngroups)) if groups.ngroups > 1 else limit
-    )
-    chosen_items = []
+    n_per_group = limit
+    if groups.ngroups > 1:
+        n_per_group = min(_MOST_PER_COMBINATION, max(2, limit // groups.ngroups))
+    sample = []
     for _, group in groups:
         ordered = group.dropna(subset="order").sort_values("order", kind="stable")
-        ordered = ordered if len(ordered) else group
-        last_rank = len(ordered) - 1
-        ranks = (
-            range(last_rank + 1)
-            if last_rank < n_of_group
-            else [round(i * last_rank / (n_of_group - 1)) for i in range(n_of_group)]
-        )
-        chosen_items += [*ordered.index[ranks]]
-    return chosen_items
+        if ordered.empty:
+            ordered = group
+        last = len(ordered) - 1
+        positions = [*range(len(ordered))]
+        if len(ordered) > n_per_group:  # the first, the last, and others at equal distances
+            positions = [round(i * last / (n_per_group - 1)) for i in range(n_per_group)]
+        sample += [*ordered.index[positions]]
+    return sample
 
 
 # ---- the list and its controls -------------------------------------------------------------------
 
 
 class _ItemWords(NamedTuple):
-    """Words for what is listed, its outcomes, and orders; `alone` orders rows without contrast."""
+    """Words for what is listed and for the controls of the list.
+
+    Attributes:
+        rows: what is listed, in the plural.
+        outcomes: kind of a verdict -> its words.
+        difference, good: what contrasts are sorted by.
+        alone: what rows that are not compared are sorted by; "" if they cannot be sorted.
+    """
 
     rows: str
     outcomes: Mapping[str, str]
@@ -260,7 +304,13 @@ _PLACES = {"": "all", "1": "first", "top": "among the top words", "none": "not a
 
 
 class _ItemFilter(NamedTuple):
-    """A choice of items: its label, its name in the page's script, and texts by their values."""
+    """A control by which a reader filters the list.
+
+    Attributes:
+        label: that the reader sees.
+        name: in the page's script.
+        options: value -> the text that the reader sees.
+    """
 
     label: str
     name: str
@@ -268,37 +318,43 @@ class _ItemFilter(NamedTuple):
 
 
 def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
-    """Returns the items of a diagnostic as a page lists them, of one run in all its settings.
+    """Returns what a page needs for the list of the items of a diagnostic: items and controls.
 
-    `total` is the number of unperturbed items, and `of_sample` what it counts, "" if all of them
-    are `listed`; `asks` is that of `RunItems`, and `has_blanks` whether rows have a blank; `orders`
-    are texts by the values of the orders of the list.
+    Of one run, the list has the items in all its settings but for shuffled ones.
+
+    Args:
+        chosen: ids of rows or contrasts that are listed in any case.
+
+    Returns:
+        Arguments of the macro `item_list` in `cards/items.html.j2`: `listed`, the items; `asks`,
+        see `RunItems`; `has_critical_word` and `has_blanks`; `total`, the number of unperturbed
+        items; `of_sample`, what it counts, "" if all of them are listed; `filters`; and `orders`,
+        value of each order of the list -> its text.
     """
     diagnostic = data.diagnostic
-    listed_items = listed(data.items, diagnostic, chosen=chosen)
-    for setting in data.settings if len(data.runs) == 1 else ():
-        perturbation = diagnostic.perturbation(setting)
-        if perturbation and not perturbation.shuffled:
-            perturbed = items(data.runs[0], data.task, setting)
-            listed_items += listed([perturbed], diagnostic, setting, chosen)
+    listed_items = list_items(data.items, diagnostic, chosen=chosen)
+    if len(data.runs) == 1:
+        for setting in data.settings:
+            perturbation = diagnostic.perturbation(setting)
+            if perturbation and not perturbation.shuffled:
+                perturbed = items(data.runs[0], data.task, setting)
+                listed_items += list_items([perturbed], diagnostic, setting, chosen)
     table = data.items[0]
     words = _WORDS["prediction" if table.has_predictions else table.asks]
     if table.has_critical_word:
         words = words._replace(alone="surprisal of the critical word")
     is_compared = any(item.verdicts[0][0] != "plain" for item in listed_items)
-    has_expected = any(item.place for item in listed_items)
-    first_pole, last_pole = (
-        ("lowest", "highest") if table.asks == "sentence" else ("highest", "lowest")
-    )
     orders = {"order": "order of the data"}
     if is_compared:
         orders["difference"] = f"{words.difference}, lowest first"
         orders["-difference"] = f"{words.difference}, highest first"
         orders["-good"] = words.good
     elif words.alone:
-        orders["-good"] = f"{words.alone}, {first_pole} first"
-        orders["good"] = f"{words.alone}, {last_pole} first"
-    if has_expected:
+        # sentences are sorted by minus their surprisal, words by their probability
+        is_sentence = table.asks == "sentence"
+        orders["-good"] = f"{words.alone}, {'lowest' if is_sentence else 'highest'} first"
+        orders["good"] = f"{words.alone}, {'highest' if is_sentence else 'lowest'} first"
+    if any(item.place for item in listed_items):
         orders["place"] = "place of the expected word"
     n_listed = sum(item.setting == NONE for item in listed_items)
     noun = "contrasts" if table.is_compared else words.rows
@@ -317,26 +373,30 @@ def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
 def _filters(
     listed_items: Sequence[ListedItem], data: TaskRuns, outcomes: Mapping[str, str]
 ) -> list[_ItemFilter]:
-    """Returns the choices by which a reader filters the list; those with one value are left out.
+    """Returns the controls by which a reader filters the list; those with one value are left out.
 
     Args:
-        outcomes: outcome of a contrast -> its words; {} where nothing is compared.
+        outcomes: kind of a verdict -> its words; {} where nothing is compared.
     """
-    no_choice = {"": "all"}
-    changed = {"changed": "differs between runs"} if outcomes and len(data.runs) > 1 else {}
-    place_texts = _PLACES if any(item.place for item in listed_items) else {}
-    levels: dict[str, dict[str, str]] = {}
-    for item in listed_items:
-        for level, name in item.tags.items():
-            levels.setdefault(level.partition("=")[0], {})[level] = name
-    settings = dict.fromkeys(item.setting for item in listed_items)
+    all_items = {"": "all"}
+    outcome_options = all_items | {**outcomes}
+    if outcomes and len(data.runs) > 1:
+        outcome_options["changed"] = "differs between runs"
+    place_options = _PLACES if any(item.place for item in listed_items) else {}
     filters = [
-        _ItemFilter("Outcome", "outcome", no_choice | {**outcomes} | changed),
-        _ItemFilter("Expected word", "place", place_texts),
+        _ItemFilter("Outcome", "outcome", outcome_options),
+        _ItemFilter("Expected word", "place", place_options),
     ]
-    for by, names in levels.items():
-        in_order = sorted(names.items(), key=lambda level: level[0].lower())
-        filters.append(_ItemFilter(by.replace("_", " "), "levels", no_choice | dict(in_order)))
-    labels = {name: data.diagnostic.setting_label(name) for name in settings}
-    filters.append(_ItemFilter("Perturbation", "setting", labels | no_choice))
-    return [choice for choice in filters if len(choice.options) > 2]
+    tags_by_breakdown: dict[str, dict[str, str]] = {}  # break-down -> tag -> level in words
+    for item in listed_items:
+        for tag, level in item.tags.items():
+            by = tag.partition("=")[0]
+            tags_by_breakdown.setdefault(by, {})[tag] = level
+    for by, tags in tags_by_breakdown.items():
+        options = all_items | {tag: tags[tag] for tag in sorted(tags, key=str.lower)}
+        filters.append(_ItemFilter(by.replace("_", " "), "levels", options))
+    settings = dict.fromkeys(item.setting for item in listed_items)
+    setting_options = {name: data.diagnostic.setting_label(name) for name in settings}
+    filters.append(_ItemFilter("Perturbation", "setting", setting_options | all_items))
+    # one option is "all": with a single other one there is nothing to choose
+    return [item_filter for item_filter in filters if len(item_filter.options) > 2]

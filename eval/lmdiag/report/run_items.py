@@ -87,57 +87,61 @@ class RunItems:
 
     @property
     def is_compared(self) -> bool:
-        """Whether items are contrasts, and not single rows."""
+        """Whether items are contrasts of rows, and not single rows."""
         return bool(self.outcomes["is_compared"].any())
 
     @property
     def has_predictions(self) -> bool:
-        """Whether items are those of suites with predictions."""
+        """Whether items are those of test suites, with formulas that hold or do not."""
         return bool(self.outcomes["predictions"].map(len).any())
 
     @property
     def n_parts(self) -> int:
-        """Number of words or regions of all sentences."""
+        """Number of words or regions, see `parts`, of all sentences; 0 for rows with blanks."""
         if self.asks != "sentence":
             return 0
-        regions = None if self.has_critical_word else self.stimuli.regions
-        return sum(map(len, filter(None, regions or self.predictions.words)))
+        parts_of_rows: Sequence[Any] = self.predictions.words
+        if self.stimuli.regions and not self.has_critical_word:
+            parts_of_rows = self.stimuli.regions
+        return sum(len(parts) for parts in parts_of_rows if parts)
 
     @property
     def has_critical_word(self) -> bool:
         """Whether sentences have a critical word, whose surprisal is their response."""
         return _has_critical_word(self.stimuli)
 
-    def of_items(self, names: Collection[str]) -> RunItems:
-        """Returns some of the items."""
+    def select_items(self, ids: Collection[str]) -> RunItems:
+        """Returns the items with some ids."""
         return replace(
             self,
-            rows=self.rows[self.rows["item"].isin(names)],
-            outcomes=self.outcomes[self.outcomes.index.isin(names)],
-            levels=self.levels[self.levels.index.isin(names)],
-            measures=self.measures[self.measures.index.isin(names)],
+            rows=self.rows[self.rows["item"].isin(ids)],
+            outcomes=self.outcomes[self.outcomes.index.isin(ids)],
+            levels=self.levels[self.levels.index.isin(ids)],
+            measures=self.measures[self.measures.index.isin(ids)],
         )
 
     def parts(self) -> DataFrame:
-        """Returns the words of sentences, or their regions.
+        """Returns the words of sentences, or their regions, a row each.
 
-        Sentences with a critical word have their words. Columns: `row`, `start` (characters),
-        `text`, `surprisal` (bits, NaN without a probability and for an empty region), `name`
-        (number and name of a region, "" of a word), `is_critical` (whether it begins in the
-        critical region), and `shade` of its cell, 0 to 8: a step is 2 bits of a word, or 4 bits of
-        a region.
+        Sentences with regions have these, but for those with a critical word, which have words.
+
+        Returns:
+            Columns: `row`, position in the data; `start`, in characters; `text`; `surprisal`, bits,
+            NaN without a probability and for an empty region; `name`, number and name of a region,
+            "" of a word; `is_critical`, whether it begins in the critical region; and `shade`, of
+            its cell in a page, 0 to 8: a step is 2 bits of a word, or 4 bits of a region.
         """
         has_regions = self.stimuli.regions is not None and not self.has_critical_word
         per: Per = "region" if has_regions else "word"
         table = part_rows(self.stimuli, self.predictions, per, self.rows.index)
-        names = table["number"].astype(str) + " " + table["name"]
         bits = table["surprisal"].fillna(0.0)
         bits_per_shade = 4 if has_regions else 2  # a region has several words
-        regions = [*map(critical_region, self.stimuli.regions or ())]
+        critical_regions = [critical_region(regions) for regions in self.stimuli.regions or ()]
         is_critical = [
-            bool(regions) and _begins_in(regions[row], start)
+            bool(critical_regions) and _is_within(start, critical_regions[row])
             for row, start in zip(table["row"], table["start"], strict=True)
         ]
+        names = table["number"].astype(str) + " " + table["name"]
         return table[["row", "start", "text", "surprisal"]].assign(
             is_critical=is_critical,
             name=names.str.rstrip() if has_regions else "",
@@ -145,33 +149,46 @@ class RunItems:
         )
 
     def level(self, by: str) -> Series[Any]:
-        """Returns the level of each item in a break-down, "" for an item without one."""
+        """Returns the level of each item in a break-down, "" for an item without one.
+
+        The index has the ids of the items.
+        """
         levels = self.levels.get(by, Series("", self.outcomes.index))
         return levels.fillna("")
 
     def answer(self, row: Any) -> list[str]:
-        """Returns the top words of a row, the parts of a sentence with surprisals, or the share."""
+        """Returns what the model answers to a row, in texts.
+
+        These are the top words at a blank, the words or regions of a sentence with their surprisals
+        in bits ("robin 12.3"), or the share of an option.
+
+        Args:
+            row: of `rows`, see `records`.
+        """
         if self.asks == "choice":
             return [numbers.probability(row.probability)]
         if self.asks == "word":
-            return [word for word, *_ in row.top]
+            return [word for word, _, _ in row.top]
         parts = replace(self, rows=self.rows.loc[[row.Index]]).parts()
         return [f"{part.text} {numbers.bits(part.surprisal)}" for part in parts.itertuples()]
 
 
-def _begins_in(region: Mapping[str, Any], start: int) -> bool:
-    """Whether a part that begins at a character begins in a region; an empty one has no parts."""
-    return "start" in region and region["start"] <= start < region["end"]
+def _is_within(position: int, region: Mapping[str, Any]) -> bool:
+    """Whether a position, in characters, is within a region; an empty one has no `start`."""
+    return "start" in region and region["start"] <= position < region["end"]
 
 
 def records(table: DataFrame) -> list[Any]:
-    """Returns rows as named tuples, the index as `Index`; None stands for what is not known."""
-    known = table.astype(object).where(table.notna(), None)
-    return [*known.itertuples(name="Record")]
+    """Returns the rows of a table as named tuples; None stands for missing values.
+
+    The fields are the columns, and `Index`.
+    """
+    with_none = table.astype(object).where(table.notna(), None)
+    return [*with_none.itertuples(name="Record")]
 
 
 def verdict(outcome: Any, asks: str) -> tuple[str, str]:
-    """Returns the kind of an outcome, and the outcome in words.
+    """Returns the kind of an outcome, and the outcome in words: ("right", "good preferred by .42").
 
     The kind is `right`, `narrow` (good preferred, but not by the threshold; some predictions hold,
     but not all), `wrong`, `tied` (equal probabilities), `unknown`, or `plain` where nothing is
@@ -187,31 +204,37 @@ def verdict(outcome: Any, asks: str) -> tuple[str, str]:
         bits = outcome.response
         digits = 1 if asks == "sentence" else 2
         return "plain", "unscorable" if bits is None else f"{bits:.{digits}f} bits"
-    gap = outcome.difference
-    if outcome.prefers_good is None or gap is None:
+    if outcome.prefers_good is None or outcome.difference is None:
         return "unknown", "cannot be compared"
-    size_text = numbers.probability(abs(gap))
+    distance = abs(outcome.difference)
     if asks == "sentence":
-        size_text = f"{numbers.bits(abs(gap))} bits"
-    # TIE is in nats, and the difference in bits or, for nearly equal ones, in parts of the good one
-    if abs(gap) <= (TIE / math.log(2) if asks == "sentence" else TIE * outcome.good):
+        distance_text = f"{numbers.bits(distance)} bits"
+        most_of_tied = TIE / math.log(2)  # TIE is in nats
+    else:
+        distance_text = numbers.probability(distance)
+        # of nearly equal probabilities, nats are about the difference in parts of one of them
+        most_of_tied = TIE * outcome.good
+    if distance <= most_of_tied:
         return "tied", "neither preferred"
     if not outcome.prefers_good:
-        return "wrong", f"bad preferred by {size_text}"
+        return "wrong", f"bad preferred by {distance_text}"
     if outcome.by_threshold == 0:
-        return "narrow", f"good preferred by only {size_text}"
-    return "right", f"good preferred by {size_text}"
+        return "narrow", f"good preferred by only {distance_text}"
+    return "right", f"good preferred by {distance_text}"
 
 
 def _verdict_on_predictions(outcome: Any) -> tuple[str, str]:
-    """Returns `verdict` of an item of a suite: how many of its predictions hold."""
+    """Returns the `verdict` on an item of a test suite: ("narrow", "1 of 2 predictions hold")."""
     n = len(outcome.predictions)
     share_held = outcome.held
     if share_held is None:
         return "unknown", "cannot be evaluated"
-    kind = "narrow"
-    if share_held in (0, 1):
-        kind = "right" if share_held else "wrong"
+    if share_held == 1:
+        kind = "right"
+    elif share_held == 0:
+        kind = "wrong"
+    else:
+        kind = "narrow"
     if n == 1:
         return kind, f"prediction {'holds' if share_held else 'does not hold'}"
     return kind, f"{round(share_held * n)} of {n} predictions hold"
@@ -221,7 +244,11 @@ def _verdict_on_predictions(outcome: Any) -> tuple[str, str]:
 
 
 def items(run: Run, task: str, setting: str = NONE) -> RunItems:
-    """Returns the items of a task in the order of the data, with the contexts of a setting."""
+    """Returns the items of a task in the order of the data, as they were asked in a setting.
+
+    Args:
+        setting: name of a perturbation whose contexts are not shuffled, or "none".
+    """
     stimuli = run.asked(task, setting)
     predictions = run.predictions[task][setting, 0]
     scores = run.scores_of(task, setting)
@@ -231,19 +258,22 @@ def items(run: Run, task: str, setting: str = NONE) -> RunItems:
     levels = DataFrame(dict(stimuli.levels), rows.index)
     measure_values = DataFrame(dict(measure_columns(stimuli, scores)), rows.index)
     measure_values = measure_values.groupby(rows["item"], sort=False).first()
-    threshold = number_text(run.results.protocol.threshold)
-    sensitivity = [measure_values.get(name) for name in ("sensitivity", f"sensitivity@{threshold}")]
     further_measures = [
         name for name in measure_values if name.partition("@")[0] not in _SHOWN_OTHERWISE
     ]
-    suite_predictions = _suite_predictions(
-        stimuli, item_of_first_row, scores.get("prediction_accuracy")
+    # the rows of an item together and its good one first
+    item_order = {item: i for i, item in enumerate(item_of_first_row)}
+    is_not_good = ~rows["good"].eq(True)
+    rows = rows.iloc[np.lexsort((is_not_good, rows["item"].map(item_order)))]
+    threshold = number_text(run.results.protocol.threshold)
+    outcomes = outcomes_of(
+        rows,
+        _suite_predictions(stimuli, item_of_first_row, scores.get("prediction_accuracy")),
+        prefers_good=measure_values.get("sensitivity"),
+        by_threshold=measure_values.get(f"sensitivity@{threshold}"),
     )
-    order = rows["item"].map({item: i for i, item in enumerate(item_of_first_row)})
-    is_good = rows["good"].eq(True)
-    rows = rows.iloc[np.lexsort((~is_good, order))]
     return RunItems(
-        asks=asks, rows=rows, outcomes=outcomes_of(rows, suite_predictions, *sensitivity),
+        asks=asks, rows=rows, outcomes=outcomes,
         levels=levels.loc[item_of_first_row.index].set_axis(item_of_first_row),
         measures=measure_values[further_measures],
         stimuli=stimuli, predictions=predictions,
@@ -265,20 +295,25 @@ def _rows(
     columns = stimuli.columns()
     n = len(table)
     has_blanks = stimuli.asks_words
+    is_sentence = asks == "sentence"
     response = table["surprisal"]
     if _has_critical_word(stimuli) and any(predictions.words or ()):
         response = item_rows(stimuli, predictions, {}, "row")["surprisal"]
     text_columns = {
         name: columns.get(name, [""] * n) for name in ("right_context", "target", "condition")
     }
-    expected = columns["expected"] if asks == "word" else [()] * n
+    expected = [()] * n
     top_lists = [list[TopWord]()] * n
     if asks == "word":
-        words = zip(predictions.top_words, predictions.top_log_probs, expected, strict=True)
-        top_lists = [top_words(*row_words, folds) for row_words in words]
+        expected = columns["expected"]
+        lists = zip(predictions.top_words, predictions.top_log_probs, expected, strict=True)
+        top_lists = [
+            top_words(words, log_probs, expected_words, folds)
+            for words, log_probs, expected_words in lists
+        ]
     good = Series(columns.get("good"), table.index, object)
     conditions = Series(text_columns["condition"], table.index, object).replace("", "sentence")
-    is_sentence = asks == "sentence"
+    # rows without items or contrasts are items by themselves
     item_column = "item" if stimuli.diagnostic.has_regions else "contrast"
     return DataFrame(text_columns, table.index).assign(
         item=columns.get(item_column, columns["id"]),
@@ -314,31 +349,40 @@ def _compared_values(table: DataFrame, response: Series[float], good: Series[Any
 
 
 def _has_critical_word(stimuli: Stimuli) -> bool:
-    """Whether the sentences have a critical region; the regions of all have the same names."""
-    return any(map(critical_region, (stimuli.regions or ())[:1]))
+    """Whether the sentences have a critical region."""
+    if not stimuli.regions:
+        return False
+    return bool(critical_region(stimuli.regions[0]))  # those of all rows have the same names
 
 
 def _item_names(stimuli: Stimuli) -> list[str]:
-    """What readers call the item of each row of own data with a design; "" for others."""
+    """Returns what readers call the item of each row: "item 3", or "GROUP item 3".
+
+    "" for rows that are not a user's own sentences in conditions, whose items have ids alone.
+    """
     columns = stimuli.columns()
     n = len(columns["id"])
-    is_named = "item" in columns and not (stimuli.diagnostic.has_regions or "good" in columns)
-    if not (is_named and stimuli.diagnostic.asks == "sentence"):
+    diagnostic = stimuli.diagnostic
+    has_items_in_conditions = (
+        "item" in columns and "good" not in columns and not diagnostic.has_regions
+    )
+    if not has_items_in_conditions or diagnostic.asks != "sentence":
         return [""] * n
-    within = stimuli.diagnostic.item_within
-    groups = columns[within] if within else [""] * n
+    groups = [""] * n
+    if diagnostic.item_within:  # the numbers of items are unique within the groups of this column
+        groups = columns[diagnostic.item_within]
     names = zip(groups, columns["item"], strict=True)
     return [f"{group} item {item}".strip() for group, item in names]
 
 
 def _with_blanks(columns: Columns) -> list[str]:
-    """Returns each context with "____" where its word was, and what stands after it."""
-    spaces = columns.get("gap_spaces", [""] * len(columns["id"]))
+    """Returns the text of each row with "____" in place of its word: "A robin is a ____."."""
+    gap_spaces = columns.get("gap_spaces", [""] * len(columns["id"]))
+    column_values = (columns["context"], columns["right_context"], columns["target"], gap_spaces)
     texts = []
-    for context, after, target, gap in zip(
-        columns["context"], columns["right_context"], columns["target"], spaces, strict=True
-    ):
-        before, after = Query(context, after, *GAP_SPACES[gap]).around(target)
+    for context, right_context, target, gap in zip(*column_values, strict=True):
+        query = Query(context, right_context, *GAP_SPACES[gap])
+        before, after = query.around(target)
         texts.append(f"{before}____{after}")
     return texts
 
@@ -349,46 +393,55 @@ def top_words(
     expected: Sequence[str],
     folds: Collection[Fold] = (),
 ) -> list[TopWord]:
-    """Returns the most probable words: word, probability if known, whether it is expected.
+    """Returns the words of a list, most probable first, with what pages show of each.
 
-    `folds` are differences between words that do not count, see `lmdiag.measures.fold_word`.
+    Args:
+        words: most probable first; None without a list.
+        log_probs: of the words, in nats; None if they are not known.
+        expected: the words that are expected at the blank.
+        folds: differences between words that do not count, see `lmdiag.measures.fold_word`.
     """
     words = words or ()
     expected_keys = {fold_word(word, folds) for word in expected}
-    known_log_probs: Sequence[float | None] = log_probs or [None] * len(words)
-    return [
-        (word, None if nats is None else math.exp(nats), fold_word(word, folds) in expected_keys)
-        for word, nats in zip(words, known_log_probs, strict=True)
-    ]
+    word_log_probs: Sequence[float | None] = log_probs or [None] * len(words)
+    listed_words = []
+    for word, log_prob in zip(words, word_log_probs, strict=True):
+        probability = None if log_prob is None else math.exp(log_prob)
+        is_expected = fold_word(word, folds) in expected_keys
+        listed_words.append((word, probability, is_expected))
+    return listed_words
 
 
 def place_of_expected(top: Sequence[TopWord]) -> int | None:
-    """Returns the place of the first expected word, from 1; None where there is none."""
-    return next((i for i, (_, _, is_expected) in enumerate(top, start=1) if is_expected), None)
+    """Returns the place of the first expected word in a list, from 1; None if none is in it."""
+    for place, (_, _, is_expected) in enumerate(top, start=1):
+        if is_expected:
+            return place
+    return None
 
 
 def _suite_predictions(
     stimuli: Stimuli, item_of_first_row: Series[Any], scores: Scores | None
 ) -> dict[str, list[Prediction]]:
-    """Returns item of a suite -> its predictions.
+    """Returns item of a test suite -> its formulas, and whether each holds; {} for other rows.
 
     Args:
         item_of_first_row: position of the first row of each item -> the item.
-        scores: 1 for a prediction that holds, by "ITEM/NUMBER".
+        scores: 1 for a prediction that holds, by "ITEM/NUMBER"; None if no prediction was scored.
     """
-    formulas = stimuli.columns().get("formulas")
-    if formulas is None:
+    formulas_of_rows = stimuli.columns().get("formulas")
+    if formulas_of_rows is None:
         return {}
     holds: dict[str, bool] = {}
     if scores is not None:
         holds = dict(zip(scores.items.tolist(), (scores.values == 1).tolist(), strict=True))
-    return {
-        item: [
+    predictions: dict[str, list[Prediction]] = {}
+    for row, item in item_of_first_row.items():
+        predictions[item] = [
             (formula, holds.get(f"{item}/{number}"))
-            for number, formula in enumerate(formulas[row], start=1)
+            for number, formula in enumerate(formulas_of_rows[row], start=1)
         ]
-        for row, item in item_of_first_row.items()
-    }
+    return predictions
 
 
 def outcomes_of(
@@ -399,8 +452,8 @@ def outcomes_of(
 ) -> DataFrame:
     """Returns the table `RunItems.outcomes`, a row per item: which of its rows the model prefers.
 
-    If an item has several bad rows, it is the most probable one that the good row is compared with;
-    one without a value comes before all others, so that the difference is undefined.
+    The good row of an item is compared with the most probable of its bad rows. If the value of a
+    bad row is not known, the difference is undefined.
 
     Args:
         rows: see `RunItems.rows`.
@@ -410,6 +463,7 @@ def outcomes_of(
     """
     rows = rows.assign(row=rows.index)
     good = rows[rows["good"].eq(True)].drop_duplicates("item").set_index("item")
+    # the most probable bad row of each item; one without a value comes before all others
     bad = rows[rows["good"].eq(False)]
     bad = bad.sort_values("value", ascending=False, kind="stable", na_position="first")
     bad = bad.drop_duplicates("item").set_index("item")
@@ -428,32 +482,43 @@ def outcomes_of(
         "predictions": Series([predictions.get(item, []) for item in items], items, object),
     })  # fmt: skip
     share_held = outcomes["predictions"].map(_share_held)
+    # what a list is sorted by: the difference of contrasts, the value of single rows, and of suites
+    # the share of predictions that hold
     order = outcomes["difference"].where(outcomes["is_compared"], first_rows["value"])
     has_predictions = outcomes["predictions"].map(bool)
     return outcomes.assign(held=share_held, order=order.mask(has_predictions, share_held))
 
 
 def _share_held(predictions: Sequence[Prediction]) -> float:
-    """Share of the predictions that hold; NaN where one is not known or there are none."""
-    holds = [holds for _, holds in predictions]
-    return sum(map(bool, holds)) / len(holds) if holds and None not in holds else math.nan
+    """Returns the share of predictions that hold; NaN for [], or if this is not known of one."""
+    holds = [is_true for _, is_true in predictions]
+    if not holds or None in holds:
+        return math.nan
+    return holds.count(True) / len(holds)
 
 
 # ---- chosen by users -----------------------------------------------------------------------------
 
 
 class Answers(NamedTuple):
-    """What models answered to a sentence: name of each model -> its answer, see `answer`."""
+    """What models answered to a sentence, or to a context with a blank.
+
+    Attributes:
+        sentence: with its blank.
+        is_whole: whether it is a whole sentence, without a blank.
+        by_model: name of each model -> its answer, see `RunItems.answer`.
+    """
 
     sentence: str
     is_whole: bool
-    of_models: dict[str, list[str]]
+    by_model: dict[str, list[str]]
 
 
-def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Answers]:
-    """Returns the distinct contexts of chosen items, in the order in which they were named.
+def answers_to_items(runs: Sequence[Run], ids: Sequence[str]) -> list[Answers]:
+    """Returns the answers to the distinct contexts of items, in the order of their ids.
 
-    The ids are those of rows (`neg136-simp-4-TA`) or of contrasts (`role88-68`).
+    Args:
+        ids: of rows (`neg136-simp-4-TA`) or of contrasts (`role88-68`).
 
     Raises:
         BadInput: no run has an item of that name.
@@ -464,18 +529,20 @@ def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Answers]:
         for model, run in zip(models, runs, strict=True)
         for task in run.stimuli
     ]
-    answers_to: dict[str, Answers] = {}
+    answers_to: dict[str, Answers] = {}  # sentence -> the answers to it
     for name in ids:
-        is_known = False
+        has_item = False
         for model, table in tables:
-            rows = table.rows[(table.rows[["item", "id"]] == name).any(axis=1)]
-            for row in records(rows):
-                is_known = True
-                no_answers = Answers(row.sentence, table.asks == "sentence", {})
-                answers = answers_to.setdefault(row.sentence, no_answers)
-                answers.of_models[model] = table.answer(row)
-        if not is_known:
-            all_ids = [x for _, table in tables for x in (*table.outcomes.index, *table.rows["id"])]
+            is_named = (table.rows[["item", "id"]] == name).any(axis=1)
+            for row in records(table.rows[is_named]):
+                has_item = True
+                is_whole = table.asks == "sentence"
+                answers = answers_to.setdefault(row.sentence, Answers(row.sentence, is_whole, {}))
+                answers.by_model[model] = table.answer(row)
+        if not has_item:
+            all_ids = list[str]()
+            for _, table in tables:
+                all_ids += [*table.outcomes.index, *table.rows["id"]]
             where = f"{suggest(name, all_ids)} in {' or '.join(str(run.path) for run in runs)}"
             raise BadInput(f"no item {name!r}{where}: name some of {first_few(all_ids, 5)}")
     return [*answers_to.values()]

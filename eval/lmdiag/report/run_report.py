@@ -30,7 +30,7 @@ from lmdiag.report.item_list import item_list
 from lmdiag.report.output import Deferred, ItemList, Output, Section
 from lmdiag.report.remarks import against_chance
 from lmdiag.report.run_findings import models_findings, prediction_findings, run_findings
-from lmdiag.report.run_items import choose, items
+from lmdiag.report.run_items import answers_to_items, items
 from lmdiag.report.selections import ReportFigures, chosen_run, headlines
 from lmdiag.report.tables import overview, sections
 from lmdiag.results import Results, Run, cited_signatures
@@ -109,7 +109,7 @@ class Report:
         self.are_layers = order is not None and order.name == "layer"
         self._measures = measures
         self.chosen = items
-        self.answers = choose(self.runs, items) if items else []
+        self.answers = answers_to_items(self.runs, items) if items else []
 
     @cached_property
     def comparisons(self) -> list[RunPair]:
@@ -530,7 +530,7 @@ def _chosen_items(report: Report) -> Section:
     for answers in report.answers:
         texts = {}
         for source in report.figures.sources:
-            words = ", ".join(answers.of_models.get(source.label, ()))
+            words = ", ".join(answers.by_model.get(source.label, ()))
             texts[source.label] = "\n".join(wrapped(words, _WORDS))
         rows.append(((answers.sentence,), texts))
     title = "Surprisal in chosen sentences, bits" if is_sentence else "Predictions for chosen items"

@@ -201,7 +201,7 @@ def regions(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
         for i, suite_of_item in enumerate(suites_of_runs):
             item_ids = suite_of_item.index[suite_of_item == suite]
             model = task_runs.figures.sources[i].label
-            for row in _region_means(task_runs.items[i].of_items(item_ids)):
+            for row in _region_means(task_runs.items[i].select_items(item_ids)):
                 rows.append(row | {"panel": model})
         means = pd.DataFrame(rows)
         if means.empty:
