@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from pandas import DataFrame
+
 from lmdiag.report import labels, numbers
 from lmdiag.report.analyses import designs_of
 from lmdiag.report.charts import MOST_BESIDE, Plot
@@ -47,8 +49,8 @@ from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
 _MOST_DESIGNS = 5
 """Tasks of a new run whose conditions are printed."""
 
-_WORDS = 40
-"""Characters in a line of the words of a chosen item."""
+_ANSWER_WIDTH = 40
+"""Characters in a line of the answer to a chosen item."""
 
 _CHOICE = (
     "Asked as a choice: the model was shown the alternatives of each contrast with labels, and "
@@ -64,9 +66,9 @@ class Report:
         runs: in the order in which they are shown.
         figures: of these runs.
         detailed: positions of the runs whose items and charts of items are shown.
-        chosen: ids of items that are shown in tables.
-        answers: of the models to these.
-        across: keys of `KNOBS` in which they may differ.
+        chosen_items: ids of items whose answers are shown in a table.
+        answers: what the models answered to these items.
+        across: keys of `KNOBS` in which the runs may differ.
         are_layers: whether the runs are layers of one model.
     """
 
@@ -79,7 +81,7 @@ class Report:
         measures: Sequence[str] = (),
         items: Sequence[str] = (),
     ) -> None:
-        """Puts the runs in order.
+        """Selects what is shown of the runs, and puts the runs in order.
 
         Args:
             runs: finished runs. Those of one model on different tasks are shown as one run.
@@ -95,35 +97,31 @@ class Report:
         """
         selected_runs = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
         selected_runs = [chosen_run(run, tasks, measures) for run in selected_runs]
-        order = labels.order_of([run.results for run in selected_runs])
-        if order and order.name == "layer":
-            across = [*across, "layer"]
-        self.runs = [
-            selected_runs[i]
-            for i in labels.positions_in_order([run.results for run in selected_runs])
-        ]
+        results = [run.results for run in selected_runs]
+        order = labels.order_of(results)
+        self.are_layers = order is not None and order.name == "layer"
+        self.across = [*across, "layer"] if self.are_layers else across
+        self.runs = [selected_runs[position] for position in labels.positions_in_order(results)]
         self.figures = ReportFigures.of([run.results for run in self.runs])
         self.detailed = detailed_positions(self.runs)
         self._design = design
-        self.across = across
-        self.are_layers = order is not None and order.name == "layer"
         self._measures = measures
-        self.chosen = items
+        self.chosen_items = items
         self.answers = answers_to_items(self.runs, items) if items else []
 
     @cached_property
     def comparisons(self) -> list[RunPair]:
-        """Of pairs of the runs; `BadInput` if they differ in data or protocol."""
+        """The comparisons of the runs, see `run_pairs`; `BadInput` if data or protocols differ."""
         return run_pairs(self.runs, self.figures.sources, self.across, self._measures)
 
     @cached_property
     def designs(self) -> list[Section]:
-        """The conditions of own data; `BadInput` if there is no such region."""
+        """A section per task of own data with conditions; `BadInput` if there is no such region."""
         return designs_of(self.runs, self._design)
 
     @cached_property
     def sections(self) -> list[Section]:
-        """The tables of each task, with the formulas of suites."""
+        """A section per task with its tables, in which predictions of suites are formulas."""
         columns = {task: rows.columns() for run in self.runs for task, rows in run.stimuli.items()}
         return sections(self.figures, columns)
 
@@ -135,23 +133,21 @@ class Report:
             positions = [i for i in self.detailed if task in self.runs[i].results.tasks]
             runs = [self.runs[i] for i in positions]
             task_items = [items(run, task) for run in runs]
-            # a model has the same colour and mark in all tasks; a single one needs none
-            looks = {self.figures.sources[i].label: self.detailed.index(i) for i in positions}
-            if len(runs) == 1:
-                looks = {}
-            tasks[task] = TaskRuns(
-                task, runs, self.figures.select_runs(positions), task_items, looks
-            )
+            looks = {}
+            if len(runs) > 1:  # a model has the same colour and mark in all tasks
+                looks = {self.figures.sources[i].label: self.detailed.index(i) for i in positions}
+            figures = self.figures.select_runs(positions)
+            tasks[task] = TaskRuns(task, runs, figures, task_items, looks)
         return tasks
 
     @cached_property
     def trends(self) -> list[Plot]:
-        """The headline figures against training step or model size."""
+        """Charts of the headline figures against training step, layer or model size."""
         return trend_plots(self.figures)
 
     @cached_property
     def ranked(self) -> list[Plot]:
-        """A chart per headline figure of many models."""
+        """Of many models, a chart per headline figure with the models in its order."""
         return ranked_plots(self.figures) if len(self.runs) > MOST_BESIDE else []
 
 
@@ -159,17 +155,17 @@ def runs_output(report: Report) -> Output:
     """Returns what is shown of runs; of people's responses, these beside what models expect."""
     output = _runs_output(report)
     forms = {tuple(rows.form for rows in run.stimuli.values()) for run in report.runs}
-    if forms != {("cloze",)}:
+    if forms != {("cloze",)}:  # of each run, one task with people's responses
         return output
     norms_output = cloze_output(ClozeNorms(report.runs, report.across))
-    item_sections = [_chosen_items(report)] if report.chosen else []
-    return replace(
-        output, sections=[*norms_output.sections, *item_sections], findings=norms_output.findings
-    )
+    shown_sections = [*norms_output.sections]
+    if report.chosen_items:
+        shown_sections.append(_chosen_items_section(report))
+    return replace(output, sections=shown_sections, findings=norms_output.findings)
 
 
 def _runs_output(report: Report) -> Output:
-    """Returns what is shown of runs.
+    """Returns what is shown of runs on other data than people's responses.
 
     Its sections: conditions of own data, trends over training or size, headline figures,
     differences between the runs, then one per diagnostic.
@@ -177,26 +173,27 @@ def _runs_output(report: Report) -> Output:
     figures = report.figures
     results = [source.results for source in figures.sources]
     detailed_labels = [figures.sources[i].label for i in report.detailed]
-    signatures = cited_signatures(run.signature for run in results)
     facts = []
-    for source in figures.sources:
-        has_look = source.label in detailed_labels and len(results) > 1
-        look = detailed_labels.index(source.label) + 1 if has_look else 0
-        facts.append(labels.model_fact(source.results)._replace(name=source.label, look=look))
-    details = {
-        source.label: labels.run_facts(source.results) | {"Signature": source.results.signature}
-        for source in figures.sources
-    }
-    documents = [run.results for run in report.runs]
+    details = {}
+    for run_results, label in figures.sources:
+        look = 0  # without a colour
+        if label in detailed_labels and len(results) > 1:
+            look = detailed_labels.index(label) + 1
+        facts.append(labels.model_fact(run_results)._replace(name=label, look=look))
+        details[label] = labels.run_facts(run_results) | {"Signature": run_results.signature}
+
+    def document() -> Any:
+        documents = [run_results.to_json() for run_results in results]
+        return documents[0] if len(documents) == 1 else documents
+
     return Output(
         kind="comparison" if len(results) > 1 else "report", title=_title(report),
-        facts=facts, signatures=signatures, details=details,
+        facts=facts, details=details,
+        signatures=cited_signatures(run_results.signature for run_results in results),
         findings=Deferred(lambda: _findings(report)),
         sections=Deferred(lambda: _sections(report)),
         method=[*_method(labels.question_noun(results[0]))],
-        frame=lambda: figures_of_runs(documents),
-        document=lambda: documents[0].to_json() if len(documents) == 1
-        else [of.to_json() for of in documents],
+        frame=lambda: figures_of_runs(results), document=document,
         files=["results.json", "predictions.parquet"],
     )  # fmt: skip
 
@@ -210,14 +207,16 @@ def brief_output(report: Report) -> Output:
     figures = report.figures
     headline = overview(figures)
     if len(report.runs) > 1:
-        is_table = len(report.runs) > MOST_BESIDE
-        order = labels.order_of([run.results for run in report.runs])
-        title = headline.title if is_table or order else ""  # the columns name the models
-        return replace(output, facts=(), sections=[headline._replace(title=title)])
+        has_model_columns = len(report.runs) <= MOST_BESIDE
+        is_ordered = labels.order_of([run.results for run in report.runs]) is not None
+        if has_model_columns and not is_ordered:  # the columns say all that the title would
+            headline = headline._replace(title="")
+        return replace(output, facts=(), sections=[headline])
     headline = headline._replace(title="", further=())
     designs = []
     for design in report.designs[:_MOST_DESIGNS]:
-        remarks = design.remarks[: None if design.tables else 1]  # one line says why
+        # without tables, the first remark says why there are none
+        remarks = design.remarks if design.tables else design.remarks[:1]
         designs.append(design._replace(remarks=remarks, further=()))
     if n_left_out := len(report.designs) - len(designs):
         line = f"the conditions of {n_left_out} more tasks: by the commands below"
@@ -233,14 +232,17 @@ def brief_output(report: Report) -> Output:
 
 
 def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
-    """Returns what is shown of the measures of one task in one setting, which no run has.
+    """Returns what is shown of measures that were computed without a run, of a task in one setting.
 
-    `name` is that of the model, `rule` how words were compared.
+    Args:
+        results: of one task in one setting.
+        name: of the model; "" if it is not known.
+        rule: how words were compared, in words; "" if they were not.
     """
     (task,) = results.tasks
     (content,) = results.tasks[task].values()
     figures = ReportFigures.of([results])
-    section, *_ = sections(figures)
+    (section,) = sections(figures)
 
     def plots() -> Iterator[Plot]:
         from lmdiag.report.charts.kinds import measures_plot
@@ -248,19 +250,23 @@ def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
         with suppress(BadInput):  # no measure is a proportion
             yield measures_plot(name or section.title, results)
 
-    headline_section = overview(figures)
-    section = section._replace(plots=Deferred(plots))
+    def frame() -> DataFrame:
+        table = figures_of_runs([results])
+        return table.assign(model=name) if name else table
+
+    def document() -> dict[str, Any]:
+        match = {"match": rule} if rule else {}
+        return {"task": task, **match, **content.to_json()}
+
+    subject = name or "The model"
     asks_words = results.diagnostic(task).asks == "word"
     warnings = [f"{task}: words are compared {rule}"] if rule and asks_words else []
+    signatures = overview(figures).signatures
     return Output(
         kind="measures", title=name or section.title, warnings=warnings,
-        findings=[
-            *without_any_figure(results, name or "The model"),
-            *run_findings(results, name or "The model"),
-        ],
-        sections=[section, Section("", signatures=headline_section.signatures)],
-        frame=lambda: figures_of_runs([results]).assign(**{"model": name} if name else {}),
-        document=lambda: {"task": task, **({"match": rule} if rule else {}), **content.to_json()},
+        findings=[*without_any_figure(results, subject), *run_findings(results, subject)],
+        sections=[section._replace(plots=Deferred(plots)), Section("", signatures=signatures)],
+        frame=frame, document=document,
     )  # fmt: skip
 
 
@@ -272,26 +278,26 @@ def _findings(report: Report) -> Iterator[str]:
     against chance; of a few runs, their differences; of many, how many models are above and below
     chance.
     """
+    n_runs = len(report.runs)
     for source in report.figures.sources:
         yield from without_any_figure(source.results, source.label)
-    if len(report.runs) == 1:
+    if n_runs == 1:
         yield from prediction_findings(report.runs[0].results)
     for design in report.designs:
         yield from design.findings
-    if len(report.runs) == 1:
+    if n_runs == 1:
         yield from run_findings(report.runs[0].results)
-        return
-    if report.are_layers:
+    elif report.are_layers:
         last = report.runs[-1].results
         yield from run_findings(last, f"{model_label(last.model)}, after layer {last.layer},")
-    elif len(report.runs) <= MOST_BESIDE:
+    elif n_runs <= MOST_BESIDE:
+        are_frequencies = [needs_no_context(run.results.model) for run in report.runs]
         with suppress(BadInput):  # runs of other data or protocols, which only pages refuse
-            is_beside = [needs_no_context(run.results.model) for run in report.runs]
-            if is_beside == [False, True]:
+            if are_frequencies == [False, True]:  # a model, and word frequencies beside it
                 yield from findings_beside_frequency(report.runs[0].results, report.comparisons[0])
             else:
                 yield from pair_findings(report.comparisons)
-    if len(report.runs) > MOST_BESIDE:
+    if n_runs > MOST_BESIDE:
         results = [run.results for run in report.runs]
         order = labels.order_of(results)
         yield from models_findings(results, order.plural if order else "models")
@@ -301,68 +307,75 @@ def _findings(report: Report) -> Iterator[str]:
 
 
 def _sections(report: Report) -> Iterator[Section]:
-    """All sections in order.
+    """Yields the sections of a report in order.
 
     Layers of a model begin with their curves, and are not tested against each other.
     """
     are_curves_first = report.are_layers and not _has_response(report)
     if are_curves_first:
-        yield from _trends(report)
+        yield from _trends_section(report)
     if not report.figures.precede_conditions:
-        yield from _conditions(report)
-    yield _headline(report)
+        yield from _condition_sections(report)
+    yield _headline_section(report)
     if not are_curves_first:
-        yield from _trends(report)
+        yield from _trends_section(report)
     if report.figures.precede_conditions:
-        yield from _conditions(report)
+        yield from _condition_sections(report)
     if len(report.runs) > 1 and not report.are_layers:
-        yield _differences(report)
+        yield _differences_section(report)
     for number, section in enumerate(report.sections, start=1):
-        yield _diagnostic(report, section, number)
-    if report.chosen:
-        yield _chosen_items(report)
+        yield _diagnostic_section(report, section, number)
+    if report.chosen_items:
+        yield _chosen_items_section(report)
 
 
-def _conditions(report: Report) -> Iterator[Section]:
-    """The conditions of own data."""
+def _condition_sections(report: Report) -> Iterator[Section]:
+    """Yields a section per task of own data with conditions, with its title and anchor."""
     for number, design in enumerate(report.designs):
         title = design.title if len(report.designs) > 1 else "Conditions"
-        anchor = f"conditions{f'-{number}' if number else ''}"
+        anchor = f"conditions-{number}" if number else "conditions"
         yield design._replace(title=title, anchor=anchor)
 
 
-def _trends(report: Report) -> Iterator[Section]:
-    """The headline figures of checkpoints, or of models of several sizes."""
-    if len(report.runs) > 1:
-        order = labels.order_of([run.results for run in report.runs])
-        if order is None:
-            title, short_title = "By number of parameters", "By size"
-        elif order.name == "layer":
-            title, short_title = "By layer", "By layer"
-        else:
-            title, short_title = "Over training", "Training"
-        plots = Deferred(lambda: report.trends)
-        is_folded = report.are_layers and _has_response(report)  # means over all conditions
-        yield Section(
-            title, plots=plots, short_title=short_title, anchor="trends", is_folded=is_folded
-        )
+def _trends_section(report: Report) -> Iterator[Section]:
+    """Yields the section with the headline figures by training step, layer or size of the model.
+
+    Of one run, nothing.
+    """
+    if len(report.runs) < 2:
+        return
+    order = labels.order_of([run.results for run in report.runs])
+    if order is None:
+        title, short_title = "By number of parameters", "By size"
+    elif order.name == "layer":
+        title, short_title = "By layer", "By layer"
+    else:
+        title, short_title = "Over training", "Training"
+    yield Section(
+        title, plots=Deferred(lambda: report.trends), short_title=short_title, anchor="trends",
+        # of sentences in conditions, the curves are of means over all conditions
+        is_folded=report.are_layers and _has_response(report),
+    )  # fmt: skip
 
 
-def _headline(report: Report) -> Section:
-    """Returns the first section of a report: the headline figures of each diagnostic."""
+def _headline_section(report: Report) -> Section:
+    """Returns the section with the headline figures of each diagnostic."""
     figures = report.figures
     section = overview(figures)
-    is_table = len(report.runs) > MOST_BESIDE
-    n = len(report.runs)
-    title, short_title = "Main figures", "Figures"
-    if is_table:
-        title, short_title = f"Main figures of {n} models", "Models"
-    is_further = _has_response(report) and not is_table
-    if is_further:
+    n_runs = len(report.runs)
+    are_models_rows = n_runs > MOST_BESIDE
+    is_further = _has_response(report) and not are_models_rows
+    if are_models_rows:
+        title, short_title = f"Main figures of {n_runs} models", "Models"
+    elif is_further:
         title, short_title = "Further measures", "Further"
+    else:
+        title, short_title = "Main figures", "Figures"
+    remarks = [*section.remarks]
+    if n_runs > 1:
+        remarks += against_chance(figures)
     return section._replace(
-        title=title, short_title=short_title, is_folded=is_further,
-        remarks=[*section.remarks, *(against_chance(figures) if n > 1 else ())],
+        title=title, short_title=short_title, is_folded=is_further, remarks=remarks,
         anchor="headline", layout="headline",
         content=lambda: _headline_content(report, section.tables),
         plots=Deferred(lambda: report.ranked),
@@ -370,7 +383,7 @@ def _headline(report: Report) -> Section:
 
 
 def _title(report: Report) -> str:
-    """The names of the models; of one run on own sentences, the file and the response."""
+    """Returns the names of the models; of one run on own sentences, the file and the response."""
     if len(report.runs) == 1 and len(report.designs) == 1 and _has_response(report):
         return report.designs[0].title
     return labels.title([source.results for source in report.figures.sources])
@@ -381,49 +394,50 @@ def _has_response(report: Report) -> bool:
 
     Then the response, as surprisal, is the main figure, and its tables stand first.
     """
-    with_tables = [design for design in report.designs if design.tables]
     figures = report.figures
-    tables = [headlines(task, figures) for task in figures.tasks]
-    has_shares = any(table["is_percent"].any() for table in tables)
-    return len(with_tables) == len(figures.tasks) and not has_shares
+    designs_with_tables = [design for design in report.designs if design.tables]
+    headline_tables = [headlines(task, figures) for task in figures.tasks]
+    has_percentages = any(table["is_percent"].any() for table in headline_tables)
+    return len(designs_with_tables) == len(figures.tasks) and not has_percentages
 
 
 def _headline_content(report: Report, grids: Sequence[Grid]) -> dict[str, Any]:
-    """Returns what the page shows of the headline figures.
+    """Returns what the macro `headline` in `cards/layouts.html.j2` needs: tables, legend and looks.
+
+    Up to four models are columns of a table with a scale; more are the rows of tables with shades.
 
     Args:
-        grids: their tables.
+        grids: the tables of the headline figures.
     """
     figures = report.figures
     results = [source.results for source in figures.sources]
-    is_table = len(results) > MOST_BESIDE
-    legend = _headline_legend(
-        grids, labels.question_noun(results[0]), n=len(results), is_table=is_table
-    )
-    content = {"samples": _samples(figures), "legend": legend, "is_table": is_table, "grids": grids}
-    if not is_table:
+    n = len(results)
+    are_models_rows = n > MOST_BESIDE
+    questions = labels.question_noun(results[0])
+    legend = _headline_legend(grids, questions, n=n, are_models_rows=are_models_rows)
+    content: dict[str, Any] = {"samples": _sample_lines(figures), "legend": legend}
+    content |= {"is_table": are_models_rows, "grids": grids}
+    if not are_models_rows:
         looks = {figures.sources[i].label: look for look, i in enumerate(report.detailed, start=1)}
         cells = [cell for grid in grids for row in grid.rows for cell in row.cells]
         has_scale = any(cell.figure.is_percent for cell in cells if cell.figure)
         return content | {"looks": looks, "has_scale": has_scale}
-    titles = {
-        diagnostic.title: diagnostic.short_title
-        for diagnostic in map(figures.diagnostic, figures.tasks)
-    }
+    diagnostics = [figures.diagnostic(task) for task in figures.tasks]
     rows: dict[str, dict[int, GridRow]] = {}  # label -> number of a table -> its row there
     for number, grid in enumerate(grids):
         for row in grid.rows:
             rows.setdefault(row.labels[0], {})[number] = row
     return content | {
         "ranked": [plot for plot in report.ranked if not plot.is_repeated],
-        "titles": titles, "rows": rows,
+        "titles": {diagnostic.title: diagnostic.short_title for diagnostic in diagnostics},
+        "rows": rows,
         "models": [source.label for source in figures.sources],
-        **_sizes(results, report.trends),
+        **_size_column(results, report.trends),
     }  # fmt: skip
 
 
-def _differences(report: Report) -> Section:
-    """The differences between the runs, which are compared when a format asks for them.
+def _differences_section(report: Report) -> Section:
+    """Returns the differences between the runs, which are computed when a format asks for them.
 
     Of runs on other data or by other protocols there is no table, but a line that says why; charts,
     and so pages, refuse them.
@@ -443,16 +457,19 @@ def _differences(report: Report) -> Section:
 
     def remarks() -> Iterator[str]:
         try:
-            tests = [c for pair in report.comparisons for c in pair.comparisons.values()]
+            pairs = report.comparisons
         except BadInput as error:
             yield f"no differences: {error}"
         else:
-            yield from comparison_notes(tests) + not_compared(report.runs)
+            comparisons = [c for pair in pairs for c in pair.comparisons.values()]
+            yield from comparison_notes(comparisons)
+            yield from not_compared(report.runs)
 
     def plots() -> Iterator[Plot]:
-        are_several = len(report.comparisons) > 1
+        has_several_pairs = len(report.comparisons) > 1  # then a page has the tables alone
         for pair in report.comparisons:
-            yield from (plot._replace(is_repeated=are_several) for plot in pair.plots)
+            for plot in pair.plots:
+                yield plot._replace(is_repeated=has_several_pairs)
 
     return Section(
         "Compared, item by item", Deferred(tables), Deferred(remarks), short_title="Compared",
@@ -460,107 +477,111 @@ def _differences(report: Report) -> Section:
     )  # fmt: skip
 
 
-def _diagnostic(report: Report, section: Section, number: int) -> Section:
-    """Returns the section of a diagnostic, with its charts and items where the rows are there.
+def _diagnostic_section(report: Report, section: Section, number: int) -> Section:
+    """Returns the section of a diagnostic with texts, charts and items beside its tables.
 
     Args:
         section: with its tables.
         number: of the section in the page, from 1.
     """
     figures = report.figures
-    diagnostic = figures.diagnostic(section.task)
-    detailed_labels = [figures.sources[i].label for i in report.detailed]
-    about = [diagnostic.about] if diagnostic.about else []
-    lines = []
+    task = section.task
+    diagnostic = figures.diagnostic(task)
+    has_many_models = len(figures.sources) > MOST_BESIDE
+    notes = []
     if labels.question_noun(figures.sources[0].results) == "questions":
-        lines.append(_CHOICE)
-    if len(figures.sources) > len(detailed_labels):
-        contents = "Items" if len(figures.sources) > MOST_BESIDE else "Charts and items"
-        lines.append(
-            f"{contents} of {', '.join(detailed_labels)}. The report of each run has its own."
-        )
+        notes.append(_CHOICE)
+    if len(figures.sources) > len(report.detailed):
+        detailed_labels = ", ".join(figures.sources[i].label for i in report.detailed)
+        contents = "Items" if has_many_models else "Charts and items"
+        notes.append(f"{contents} of {detailed_labels}. The report of each run has its own.")
     runs = [report.runs[i] for i in report.detailed]
     models = [run.results.model for run in runs if not needs_no_context(run.results.model)]
-    is_causal = any(model.kind == "causal" for model in models)
-    rows = next((run.stimuli[section.task] for run in runs if section.task in run.stimuli), None)
-    if is_causal and rows and any(rows.columns().get("right_context", ())):
-        lines.append("A causal model reads the left context only: the right context was not read.")
-    is_in_conditions = _has_response(report)  # which the section of the conditions has
-    if is_in_conditions:
+    has_causal_model = any(model.kind == "causal" for model in models)
+    rows_of_runs = [run.stimuli[task] for run in runs if task in run.stimuli]  # the same rows
+    has_right_context = bool(rows_of_runs) and any(
+        rows_of_runs[0].columns().get("right_context", ())
+    )
+    if has_causal_model and has_right_context:
+        notes.append("A causal model reads the left context only: the right context was not read.")
+    about = [diagnostic.about] if diagnostic.about else []
+    has_response = _has_response(report)
+    if has_response:  # the section on the conditions says what the data are about
         about = []
-    if is_in_conditions or len(figures.sources) > MOST_BESIDE:
+    if has_response or has_many_models:
         section = section._replace(tables=(), further=[*section.tables, *section.further])
     return section._replace(
-        short_title=diagnostic.short_title, about=about, notes=lines, anchor=str(number),
-        plots=Deferred(lambda: _plots(report.tasks[section.task], len(report.runs) > MOST_BESIDE)),
-        lists=Deferred(lambda: _lists(report, section.task)), is_folded=len(report.runs) > 1,
+        short_title=diagnostic.short_title, about=about, notes=notes, anchor=str(number),
+        plots=Deferred(lambda: _diagnostic_plots(report.tasks[task], has_many_models)),
+        lists=Deferred(lambda: _item_lists(report, task)), is_folded=len(report.runs) > 1,
     )  # fmt: skip
 
 
-def _plots(data: TaskRuns, is_many: bool) -> list[Plot]:
+def _diagnostic_plots(data: TaskRuns, has_many_models: bool) -> list[Plot]:
     """Returns the charts of a diagnostic; pages leave out those that are `is_repeated`.
 
     A page has the figures of the headline table already, and of several runs the charts of each are
     in the report of that run; of many models it leaves out all of them.
     """
-    are_several = len(data.runs) > 1
-    repeated_kind = "figures" if are_several or len(data.settings) == 1 else ""
-    return [
-        plot._replace(
-            is_repeated=is_many
-            or plot.kind == repeated_kind
-            or (are_several and bool(plot.heading))
-        )
-        for plot in plots(data)
-    ]
+    has_several_runs = len(data.runs) > 1
+    is_in_headline_table = has_several_runs or len(data.settings) == 1
+    diagnostic_plots = []
+    for plot in plots(data):
+        is_of_one_run = has_several_runs and plot.heading != ""
+        shows_headline = is_in_headline_table and plot.kind == "figures"
+        is_repeated = has_many_models or shows_headline or is_of_one_run
+        diagnostic_plots.append(plot._replace(is_repeated=is_repeated))
+    return diagnostic_plots
 
 
-def _lists(report: Report, task: str) -> list[ItemList]:
-    """Returns the list of the items of a diagnostic, as the page has it."""
+def _item_lists(report: Report, task: str) -> list[ItemList]:
+    """Returns the list of the items of a task for the page, as the only element."""
     data = report.tasks[task]
     models = [source.label for source in data.figures.sources]
-    content = item_list(data, report.chosen)
+    content = item_list(data, report.chosen_items)
     return [ItemList("item_list", content | {"task": task, "models": models})]
 
 
-def _chosen_items(report: Report) -> Section:
-    """The items that a user named: the answers of each model."""
-    is_sentence = report.answers[0].is_whole
+def _chosen_items_section(report: Report) -> Section:
+    """Returns a table of the items that a user named, with the answers of each model."""
+    if report.answers[0].is_whole:
+        title, heading = "Surprisal in chosen sentences, bits", "sentence"
+    else:
+        title, heading = "Predictions for chosen items", "context"
     rows = []
     for answers in report.answers:
         texts = {}
         for source in report.figures.sources:
-            words = ", ".join(answers.by_model.get(source.label, ()))
-            texts[source.label] = "\n".join(wrapped(words, _WORDS))
+            answer = ", ".join(answers.by_model.get(source.label, ()))
+            texts[source.label] = "\n".join(wrapped(answer, _ANSWER_WIDTH))
         rows.append(((answers.sentence,), texts))
-    title = "Surprisal in chosen sentences, bits" if is_sentence else "Predictions for chosen items"
-    heading = "sentence" if is_sentence else "context"
     return Section(title, [text_grid(title, (heading,), rows)], anchor="chosen")
 
 
-def _method(asked: str) -> Iterator[str]:
+def _method(questions: str) -> Iterator[str]:
     """Yields how to read the figures.
 
     Args:
-        asked: "contexts", "sentences" or "questions".
+        questions: what models were asked: "contexts", "sentences" or "questions".
     """
     intervals = (
         "Intervals are 95% intervals: Wilson's for proportions, Student's for means, Fisher's z "
         "for correlations."
     )
-    few = " The data sets are small, so most intervals are wide."
-    yield intervals + (few if asked != "sentences" else "")
+    if questions != "sentences":
+        intervals += " The data sets are small, so most intervals are wide."
+    yield intervals
     yield (
         "Two runs can be compared exactly when their signatures are equal; a part “model:” at the "
         "end does not count."
     )
-    if asked == "sentences":
+    if questions == "sentences":
         yield (
             "Surprisal is −log₂ of a probability, in bits: a difference of 1 bit means twice as "
             "probable. The darker a word, the higher its surprisal. – marks a word without a "
             "probability."
         )
-    elif asked == "contexts":
+    elif questions == "contexts":
         yield (
             "Sensitivity compares probabilities, not log-probabilities: a model can prefer the "
             "good word in every item, but never by the threshold."
@@ -571,51 +592,69 @@ def _method(asked: str) -> Iterator[str]:
         )
 
 
-def _headline_legend(grids: Sequence[Grid], asks: str, *, n: int, is_table: bool) -> str:
-    """What the headline figures of `n` models, and the marks beside them, mean.
+def _headline_legend(
+    grids: Sequence[Grid], questions: str, *, n: int, are_models_rows: bool
+) -> str:
+    """Returns what the headline figures and the marks beside them mean, in sentences.
 
-    `asks` is what the models are asked; many models are in the rows of a table.
+    A sentence stands only where the tables have what it is about.
+
+    Args:
+        grids: tables of the figures.
+        questions: what models were asked: "contexts", "sentences" or "questions".
+        n: number of models.
+        are_models_rows: whether models are the rows of the tables, whose cells are shaded, and not
+            the columns of a table with a scale.
     """
     rows = [row for grid in grids for row in grid.rows]
     cells = [cell for row in rows for cell in row.cells]
     figures = [cell.figure for cell in cells if cell.figure]
-    is_percent = {figure.is_percent for figure in figures}
+    has_percent = any(figure.is_percent for figure in figures)
+    has_other_units = any(not figure.is_percent for figure in figures)
+    has_star = any("*" in cell.value for row in rows if row.is_published for cell in row.cells)
     names = {heading.label for grid in grids for heading in grid.headings}
     names |= {label for row in rows for label in row.labels}
+    has_reference = any(f"{name}, {PUBLISHED}" in names for name in REFERENCES.values())
     units = "surprisal in bits"
-    if asks != "sentences":
+    if questions != "sentences":
         units += ", and rank as the place among all words"
-    chance = "Chance is" if is_table else "The dashed line is chance:"
+    this_model = "a" if n > 1 else "this"
+    chance = "Chance is" if are_models_rows else "The dashed line is chance:"
     has_chance = any(figure.chance is not None for figure in figures)
-    legend = chance_legend(figures)
-    sentences = {
-        "A cell is the darker, the higher its value.": is_table,
-        f"{units.capitalize()}, with 95% intervals.": True not in is_percent,
-        f"Percent with 95% intervals; {units}.": is_percent == {True, False},
-        "Percent with 95% intervals.": is_percent == {True},
-        f"◇ is the published figure of {'a' if n > 1 else 'this'} model.":
-            not is_table and any(cell.published for cell in cells),
-        "* lies outside the 95% interval.":
-            any("*" in cell.value for row in rows if row.is_published for cell in row.cells),
-        "The figures of BERT are those of Ettinger (2020).":
-            any(f"{name}, {PUBLISHED}" in names for name in REFERENCES.values()),
-        "❘ is the human baseline.": not is_table and any(row.human for row in rows),
+    signs = chance_legend(figures)
+    is_needed = {
+        "A cell is the darker, the higher its value.": are_models_rows,
+        f"{units.capitalize()}, with 95% intervals.": not has_percent,
+        f"Percent with 95% intervals; {units}.": has_percent and has_other_units,
+        "Percent with 95% intervals.": has_percent and not has_other_units,
+        f"◇ is the published figure of {this_model} model.":
+            not are_models_rows and any(cell.published for cell in cells),
+        "* lies outside the 95% interval.": has_star,
+        "The figures of BERT are those of Ettinger (2020).": has_reference,
+        "❘ is the human baseline.": not are_models_rows and any(row.human for row in rows),
         f"{chance} the expected figure of a model that guesses.": has_chance,
-        f"{legend}.": has_chance and legend != "",
+        f"{signs}.": has_chance and signs != "",
     }  # fmt: skip
-    return " ".join(sentence for sentence, is_needed in sentences.items() if is_needed)
+    return " ".join(sentence for sentence in is_needed if is_needed[sentence])
 
 
-def _sizes(results: Sequence[Results], trends: Sequence[Plot]) -> dict[str, Any]:
-    """Returns the heading of the column that orders many models, and its cells.
+def _size_column(results: Sequence[Results], trends: Sequence[Plot]) -> dict[str, Any]:
+    """Returns the column of a table of many models with layer, training step or parameters.
 
-    A cell is the number that sorts the column, and its text: layer, training step or parameters.
+    Args:
+        results: of the models.
+        trends: charts of the figures against what orders the models; their kind says what it is.
+
+    Returns:
+        `size_heading`, its heading, and `sizes`, for each model the number that sorts the column
+        and its text.
     """
-    models = [run.model for run in results]
-    if trends and trends[0].kind == "layers":
-        layers = [run.layer or 0 for run in results]
+    models = [run_results.model for run_results in results]
+    kind = trends[0].kind if trends else ""
+    if kind == "layers":
+        layers = [run_results.layer or 0 for run_results in results]
         return {"size_heading": "layer", "sizes": [(layer, str(layer)) for layer in layers]}
-    if trends and trends[0].kind == "steps":
+    if kind == "steps":
         steps = [model.training_step or 0 for model in models]
         return {"size_heading": "step", "sizes": [(step, f"{step:,}") for step in steps]}
     counts = [model.n_parameters for model in models]
@@ -624,12 +663,14 @@ def _sizes(results: Sequence[Results], trends: Sequence[Plot]) -> dict[str, Any]
     return {"size_heading": "parameters", "sizes": sizes}
 
 
-def _samples(figures: ReportFigures) -> list[str]:
+def _sample_lines(figures: ReportFigures) -> list[str]:
     """Returns a line for each diagnostic of which a sample of the rows was asked."""
-    results = {task: figures.runs_with(task)[0].results for task in figures.tasks}
-    return [
-        f"{figures.diagnostic(task).short_title}: a sample of {run.data.tasks[task].n} rows "
-        f"(--limit {run.protocol.limit})."
-        for task, run in results.items()
-        if run.protocol.limit
-    ]
+    lines = []
+    for task in figures.tasks:
+        results = figures.runs_with(task)[0].results
+        limit = results.protocol.limit
+        if limit:
+            title = figures.diagnostic(task).short_title
+            n = results.data.tasks[task].n
+            lines.append(f"{title}: a sample of {n} rows (--limit {limit}).")
+    return lines
