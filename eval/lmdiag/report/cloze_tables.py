@@ -25,12 +25,19 @@ from lmdiag.studies.comparison import not_compared, runs_of_other_kind
 from lmdiag.text import plain_response, truncated, visible
 
 _MOST_ITEMS = 300
+"""Items of a page."""
+
 _MOST_MARKS = 4_000
+"""Marks of the chart."""
+
 _MOST_WORDS = 10
+"""Words of a list of an item."""
+
 _MOST_LISTED = 5
+"""Rows of a table of words."""
+
 _MOST_LETTERS = 48
-"""Items of a page, marks of a chart, words of a list of an item, rows of a table of words, and
-characters of a context there."""
+"""Characters of a context in a table of words."""
 
 _POINTS: dict[str, Any] = {"size": 42, "strokeWidth": 1.3, "cursor": "pointer"}
 """The marks of the chart."""
@@ -40,10 +47,14 @@ _POINTS: dict[str, Any] = {"size": 42, "strokeWidth": 1.3, "cursor": "pointer"}
 
 
 def model_grid(norms: ClozeNorms) -> Grid:
-    """Returns a row of figures per model; of models of both kinds those on one scale."""
+    """Returns a table with a row per model and a column per measure.
+
+    If some of the models are causal and others are not, it has only the measures that are on one
+    scale for both.
+    """
     results = [run.results for run in norms.runs]
-    ((task, diagnostic),) = ((task, results[0].diagnostic(task)) for task in results[0].tasks)
-    measures: Sequence[str] = diagnostic.tables[0].measures
+    (task,) = results[0].tasks
+    measures: Sequence[str] = results[0].diagnostic(task).tables[0].measures
     if runs_of_other_kind(norms.runs):
         measures = [name for name in measures if is_on_one_scale(name)]
     rows = []
@@ -60,81 +71,96 @@ def model_grid(norms: ClozeNorms) -> Grid:
 
 
 def pair_grids(norms: ClozeNorms) -> Iterator[Grid]:
-    """Yields the first model against each other one: a row per measure."""
+    """Yields a table of the first model against each other one, with a row per measure."""
     base, *others = norms.models
     for number, other in enumerate(others, start=1):
-        compared = [x for x in norms.comparisons if x.number == number]
-        for grid in comparison_grids(compared, visible(base), visible(other)):
+        comparisons = [x for x in norms.comparisons if x.number == number]
+        for grid in comparison_grids(comparisons, visible(base), visible(other)):
             yield grid._replace(title=f"{difference_title(base, other)}, over the same items")
 
 
 def word_grids(norms: ClozeNorms, model: str) -> Iterator[Grid]:
-    """Yields the words of people that a model ranks lowest, and its words that nobody said."""
-    lists = {
+    """Yields tables of the words of people that a model ranks lowest, and of those nobody said.
+
+    The latter are top words of the model. A table without rows is left out.
+    """
+    words_of_table = {
         "words that people say and the model ranks lowest": norms.missed(model),
         "top words that nobody said": norms.unsaid(model),
     }
-    for title, words in lists.items():
+    for title, words in words_of_table.items():
         rows = []
-        for word in words.head(_MOST_LISTED).to_dict("records"):
-            cells = {"share": numbers.probability(word["cloze"])} if "cloze" in word else {}
-            cells["p"] = numbers.probability(word["probability"])
-            rows.append(((_in_context(word),), cells))
+        for record in words.head(_MOST_LISTED).to_dict("records"):
+            cells = {}
+            if "cloze" in record:
+                cells["share"] = numbers.probability(record["cloze"])
+            cells["p"] = numbers.probability(record["probability"])
+            rows.append(((_in_context(record),), cells))
         if rows:
             yield text_grid(f"{visible(model)}: {title}", ("word in its context",), rows)
 
 
-def _in_context(word: Mapping[str, Any]) -> str:
-    """A word in brackets in its context; of a long one, what stands next to the word."""
-    before, after = (" ".join(str(word.get(x, "")).split()) for x in ("context", "right_context"))
-    room = _MOST_LETTERS - min(len(after), _MOST_LETTERS // 2)
-    if len(before) > room:
-        before = f"…{before[1 - room :]}"
-    parts = (before, f"[{word['word']}]", truncated(after, _MOST_LETTERS // 2))
+def _in_context(record: Mapping[str, Any]) -> str:
+    """Returns a word in brackets in its context: "…to stir her coffee with a [spoon] ."
+
+    Of a long context, what stands next to the word.
+
+    Args:
+        record: `word`, `context` and, if the item has one, `right_context`.
+    """
+    before = " ".join(str(record.get("context", "")).split())
+    after = " ".join(str(record.get("right_context", "")).split())
+    half = _MOST_LETTERS // 2
+    most_before = _MOST_LETTERS - min(len(after), half)
+    if len(before) > most_before:
+        before = f"…{before[1 - most_before :]}"
+    parts = (before, f"[{record['word']}]", truncated(after, half))
     return visible(" ".join(filter(None, parts)))
 
 
 def how_measured(norms: ClozeNorms) -> Iterator[str]:
-    """Yields how the figures of models were computed."""
-    margin = "t"
+    """Yields lines on how the figures of models were computed.
+
+    If some of the models are causal and others are not, `model_grid` has fewer measures.
+    """
+    interval = "t"
     if not runs_of_other_kind(norms.runs):
         yield (
             "probability of human responses: of all words that people gave, together; KL "
             "divergence: bits that a response costs beyond the entropy of the responses"
         )
         yield "pooled Spearman: words of an item depend on each other, so there is no interval"
-        margin = "t, for probabilities on the logit of the mean"
+        interval = "t, for probabilities on the logit of the mean"
     yield "Spearman: over the words of an item, at least three"
-    yield f"95% intervals over items: {margin}, from 8 items on; Wilson's for top word agrees"
+    yield f"95% intervals over items: {interval}, from 8 items on; Wilson's for top word agrees"
     yield from not_compared(norms.runs)
 
 
 def cloze_output(norms: ClozeNorms) -> Output:
     """Returns what is shown of cloze norms: models, items, differences, words and the chart."""
-    facts = [f"{norms.n_items:,} items · {', '.join(map(visible, norms.models))}"]
-    cited = cited_signatures(run.results.signature for run in norms.runs)
-    sections = [
-        Section(
-            "People and models", [model_grid(norms)], [*how_measured(norms)], signatures=cited,
-            plots=Deferred(lambda: cloze_plots(norms)),
-            lists=Deferred(lambda: [_item_list(norms)]),
-        )
-    ]  # fmt: skip
+    models_section = Section(
+        "People and models", [model_grid(norms)], [*how_measured(norms)],
+        signatures=cited_signatures(run.results.signature for run in norms.runs),
+        plots=Deferred(lambda: cloze_plots(norms)),
+        lists=Deferred(lambda: [_item_list(norms)]),
+    )  # fmt: skip
+    sections = [models_section]
     if len(norms.runs) > 1:
         grids = [*pair_grids(norms)]
         sections.append(Section("Differences", grids, comparison_notes(norms.comparisons)))
-    words = [grid for model in norms.models for grid in word_grids(norms, model)]
-    sections.append(Section("Words", words, norms.notes))
+    grids_of_words = [grid for model in norms.models for grid in word_grids(norms, model)]
+    sections.append(Section("Words", grids_of_words, norms.notes))
+    line = f"{norms.n_items:,} items · {', '.join(map(visible, norms.models))}"
     return Output(
         kind="cloze norms", title="What people say and what models expect",
-        facts=[Fact(visible(norms.name), facts)], sections=sections,
-        findings=[*_without_figures(norms), *cloze_findings(norms)],
+        facts=[Fact(visible(norms.name), [line])], sections=sections,
+        findings=[*_models_without_figures(norms), *cloze_findings(norms)],
         frame=lambda: norms.words, document=norms.to_json,
     )  # fmt: skip
 
 
-def _without_figures(norms: ClozeNorms) -> Iterator[str]:
-    """Yields a sentence for each model without a figure."""
+def _models_without_figures(norms: ClozeNorms) -> Iterator[str]:
+    """Yields a sentence for each model that has no figure, with the reason."""
     for name, run in zip(norms.models, norms.runs, strict=True):
         yield from without_any_figure(run.results, name)
 
@@ -143,33 +169,37 @@ def _without_figures(norms: ClozeNorms) -> Iterator[str]:
 
 
 def cloze_plots(norms: ClozeNorms) -> list[Plot]:
-    """Returns the chart of cloze against probability, with a mark per model and word."""
+    """Returns the chart of cloze against probability, with a mark per model and word.
+
+    Of very many words it has a random sample, which is always the same.
+    """
     words = norms.words[norms.words["cloze"] > 0].dropna(subset="probability")
     caption = "Probability of each word against its share of the responses, on logarithmic axes."
     if len(words) > _MOST_MARKS:
         caption += f" A random sample of {_MOST_MARKS:,} of {len(words):,} words."
         words = words.sample(_MOST_MARKS, random_state=0).sort_index()
+    caption += " On the line both are equal."
+    if n_below := int((words["probability"] < FLOOR).sum()):
+        caption += f" {n_below:,} words with p < {FLOOR:g} stand on the floor."
     columns = {"cloze": words["cloze"], "probability": words["probability"], "rank": words["rank"]}
     table = DataFrame(columns).assign(
         item=[_anchor(item) for item in words["item"]],
         **{name: words[name].map(visible) for name in ("context", "word", "model")},
     )
-    names = [*map(visible, norms.models)]
     axes = {
         "x": axis_of("cloze", "share of people's responses", table["cloze"], False),
         "y": axis_of("probability", "model's probability", table["probability"], False),
     }
+    # the line of equal values, within both axes
     low = max(axis["scale"]["domain"][0] for axis in axes.values())
-    ends = DataFrame({"cloze": [low, 1.0], "probability": [low, 1.0]})
+    line_ends = DataFrame({"cloze": [low, 1.0], "probability": [low, 1.0]})
     line = mark("line", axes, color=drawing.MUTED, strokeWidth=1)
-    looks = drawing.series("model", names, color=drawing.COLORS, shape=drawing.SHAPES)
+    models = [*map(visible, norms.models)]
+    styles = drawing.series("model", models, color=drawing.COLORS, shape=drawing.SHAPES)
     tooltips = drawing.tooltip(table, ["item", "context", "word", "cloze", "probability", "rank"])
-    marks = mark("point", axes | looks | {"tooltip": tooltips}, **_POINTS)
-    layers = {"data": drawing.inline(ends), **line}, {"name": "items", **marks}
+    points = mark("point", axes | styles | {"tooltip": tooltips}, **_POINTS)
+    layers = {"data": drawing.inline(line_ends), **line}, {"name": "items", **points}
     chart = drawing.layered(table, *layers, height=300)
-    caption += " On the line both are equal."
-    if n_below := int((words["probability"] < FLOOR).sum()):
-        caption += f" {n_below:,} words with p < {FLOOR:g} stand on the floor."
     return [Plot("cloze-norms", "cloze", caption, chart)]
 
 
@@ -184,9 +214,13 @@ def _anchor(item: object) -> str:
 def listed_items(norms: ClozeNorms) -> list[dict[str, Any]]:
     """Returns the items of a page, from the largest mean divergence on; undefined ones last.
 
-    Of models whose divergences are not on one scale they have the order of the data. `people` and
-    `models` have the most frequent and the most probable words, each with its share and whether
-    both have it, and a word of people with its probability in each model.
+    Of models whose divergences are not on one scale they have the order of the data.
+
+    Returns:
+        For each item `anchor`, its id in the page; `label`, `context` and `right_context`;
+        `divergences`, one per model; `people`, the most frequent words with share, whether a
+        model's list has the word, and its probability in each model; `models`, for each the most
+        probable words with probability, and whether people said the word.
     """
     item_rows = norms.items.drop_duplicates("item").set_index("item")
     divergence = norms.items.pivot(index="item", columns="model", values="divergence")
@@ -196,54 +230,62 @@ def listed_items(norms: ClozeNorms) -> list[dict[str, Any]]:
         order = means.sort_values(ascending=False, kind="stable").index
     (rows,) = norms.runs[0].stimuli.values()
     columns = {name: rows.columns()[name] for name in ("item", "target", "cloze")}
-    people = dict(tuple(DataFrame(columns).rename(columns={"target": "word"}).groupby("item")))
+    responses = DataFrame(columns).rename(columns={"target": "word"})
+    responses_to = dict(tuple(responses.groupby("item")))
     top_words_of = dict(tuple(norms.top_words.groupby(["item", "model"])))
     probability_of = _probabilities(norms)
-    models = norms.models
     items = []
     for item in order[:_MOST_ITEMS]:
         lists = [top_words_of.get((item, model), norms.top_words[:0]) for model in norms.models]
-        shared_words = {
-            _plain(word) for top_words in lists for word in top_words["word"][top_words["is_said"]]
-        }
-        is_said = [_plain(word) in shared_words for word in people[item]["word"]]
-        people_words = people[item].assign(is_said=is_said)
+        shared_words = set()
+        for top_words in lists:
+            said_words = top_words["word"][top_words["is_said"]]
+            shared_words |= {_plain(word) for word in said_words}
+        is_said = [_plain(word) in shared_words for word in responses_to[item]["word"]]
+        people_words = responses_to[item].assign(is_said=is_said)
         people_words = people_words.sort_values("cloze", ascending=False, kind="stable")
+        people = []
+        for word, share, is_shared in _first_words(people_words, "cloze"):
+            keys = [(model, item, _plain(word)) for model in norms.models]
+            people.append((word, share, is_shared, [probability_of.get(key) for key in keys]))
         items.append({
             "anchor": _anchor(item), "label": item,
             **item_rows.loc[item, ["context", "right_context"]],
             "divergences": divergence.loc[item, norms.models].tolist(),
-            "people": [
-                (*bar, [probability_of.get((model, item, _plain(bar[0]))) for model in models])
-                for bar in _bars(people_words, "cloze")
-            ],
-            "models": [_bars(top_words, "probability") for top_words in lists],
+            "people": people,
+            "models": [_first_words(top_words, "probability") for top_words in lists],
         })  # fmt: skip
     return items
 
 
 def _probabilities(norms: ClozeNorms) -> dict[tuple[str, Any, str], float]:
-    """Model, item and word without differences of spelling -> probability, where it is known."""
+    """Returns (model, item, `_plain` word) -> probability, where it is known."""
     words = norms.words.dropna(subset="probability")
-    names = zip(words["model"], words["item"], words["word"].map(_plain), strict=True)
-    return dict(zip(names, words["probability"], strict=True))
+    keys = zip(words["model"], words["item"], words["word"].map(_plain), strict=True)
+    return dict(zip(keys, words["probability"], strict=True))
 
 
 def _plain(word: str) -> str:
-    """Returns a response without differences of spelling, case and accents."""
+    """Returns a response without final punctuation, case and accents, for comparisons."""
     return without_differences(plain_response(word))
 
 
-def _bars(words: DataFrame, column: str) -> list[tuple[Any, ...]]:
-    """The first words of a list: word, share, whether people and a model have it."""
-    return [*words[["word", column, "is_said"]][:_MOST_WORDS].itertuples(index=False, name=None)]
+def _first_words(words: DataFrame, column: str) -> list[tuple[Any, ...]]:
+    """Returns the first words of a list: word, number, whether people and a model both have it.
+
+    Args:
+        words: columns `word`, `is_said`, and the one with the number.
+        column: with the number, a share of responses or a probability.
+    """
+    columns = words[["word", column, "is_said"]]
+    return [*columns[:_MOST_WORDS].itertuples(index=False, name=None)]
 
 
 def _item_list(norms: ClozeNorms) -> ItemList:
-    """Returns the list of items on the page, a template's name and what it is filled with.
+    """Returns the list of items on the page: the name of a macro, and what it takes.
 
-    `measured` has the models whose figures stand beside an item; none if the runs do not have the
-    same items.
+    `measured` has the models whose divergences stand beside an item: all, or none if they are not
+    on one scale.
     """
     models_with_figures = [] if runs_of_other_kind(norms.runs) else norms.models
     content = {"listed": listed_items(norms), "models": norms.models, "n_items": norms.n_items}

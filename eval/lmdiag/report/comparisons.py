@@ -303,11 +303,11 @@ class RunPair(NamedTuple):
                 }
                 for c in drawn
             )  # fmt: skip
-            looks = {self.base: 0, self.new: min(self.number, MOST_BESIDE)}
+            styles = {self.base: 0, self.new: min(self.number, MOST_BESIDE)}
             if _NEITHER in {*rows["series"]}:
-                looks[_NEITHER] = OTHERS
+                styles[_NEITHER] = OTHERS
             domain = [-self.scale_end, self.scale_end]
-            chart = dot_plot(rows, form="+%", styles=looks, domain=domain)
+            chart = dot_plot(rows, form="+%", styles=styles, domain=domain)
             caption = (
                 f"{title}: differences, {self.new} minus {self.base}, in the colour of the model "
                 "with the larger figure. Lines are 95% intervals."

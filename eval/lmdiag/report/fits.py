@@ -26,57 +26,63 @@ _Row = dict[str, Any]
 
 _STATISTICS = {"F": "F (df)", "LR": "chi-squared (df)"}
 _TESTS = {"F": "F test", "LR": "likelihood ratio"}
-_NAMES = {"name": "series", "ci_low": "low", "ci_high": "high"}
-"""Column of a fit -> of a chart."""
+_CHART_COLUMNS = {"name": "series", "ci_low": "low", "ci_high": "high"}
+"""Column of a fit -> column of a chart."""
 
 _INTERVALS = " Lines are 95% intervals."
 
 _MOST_DECIMALS = 7
 
 _LEAST_IN_BIN = 10
+"""Rows of a bin of surprisals that is drawn, at least."""
+
 _MOST_MARKS = 500
-"""Rows of a bin of surprisals that is drawn; rows up to which every one is drawn."""
+"""Rows of a model up to which a chart has a mark for each row, and not for each bin."""
 
 
 # ---- tables -------------------------------------------------------------------------------------
 
 
 def fit_grid(fit: HumanFit) -> Grid:
-    """Returns a row of texts per model, its slope first; the heading of each p names its test."""
+    """Returns a table with a row per model: n, slope per bit, test, gain, interval and AIC.
+
+    The heading of each p names its test. Columns that a procedure does not have are left out.
+    """
     rows = []
     procedure = fit.table.procedure
     held_out = "held-out " if procedure.folds else ""
     unit = "row" if fit.is_mixed else "word"
     per_bit = f"{response_unit(fit)} per bit"
     for model in fit.models:
-        gain = _four_digits(model.per_word) + (", no gain" if model.per_word < 0 else "")
+        gain = _four_digits(model.per_word)
+        if model.per_word < 0:
+            gain += ", no gain"
         df = ", ".join(map(str, model.df))
+        published_p = p_value(model.published_p) if procedure.published_test else ""
+        interval = _interval(model, model.per_word) if procedure.folds else ""
         cells = {
             "n": f"{model.n:,}",
             per_bit: _four_digits(model.per_bit),
             _STATISTICS[model.test]: f"{_four_digits(model.statistic)} ({df})",
             f"p ({_TESTS[model.test]})": p_value(model.p),
-            f"p ({procedure.published_test})": p_value(model.published_p)
-            if procedure.published_test
-            else "",
+            f"p ({procedure.published_test})": published_p,
             f"{held_out}delta log-lik.": _four_digits(model.delta_log_likelihood),
             f"{held_out}per {unit}": gain,
-            "95% interval": _interval(model, model.per_word) if procedure.folds else "",
+            "95% interval": interval,
             "AIC": decimals(model.aic),
             "baseline AIC": decimals(model.baseline_aic),
             "mean surprisal": _four_digits(model.mean_surprisal),
         }
-        texts = {name: text for name, text in cells.items() if text}
+        texts = {heading: text for heading, text in cells.items() if text}
         rows.append(((model.name,), texts))
-    caption = (
-        f"{visible(sides(fit.full)[0])}: predictive power of {' and '.join(procedure.predictors)}"
-    )
-    facts = [name for _, texts in rows for name in texts if name != per_bit]
-    return text_grid(caption, ("model",), rows, facts)
+    response = visible(sides(fit.full)[0])
+    caption = f"{response}: predictive power of {' and '.join(procedure.predictors)}"
+    text_columns = [heading for _, texts in rows for heading in texts if heading != per_bit]
+    return text_grid(caption, ("model",), rows, text_columns)
 
 
 def coefficient_grid(fit: HumanFit) -> Grid:
-    """Returns a row of texts per model and coefficient of its full model, in sample."""
+    """Returns a table with a row per model and coefficient of its full model, in sample."""
     rows = [
         ((model.name, term.Index), {
             "estimate": _four_digits(term.estimate), "95% interval": _interval(term, term.estimate),
@@ -85,12 +91,12 @@ def coefficient_grid(fit: HumanFit) -> Grid:
         })
         for model in _distinct_models(fit) for term in model.terms.itertuples()
     ]  # fmt: skip
-    facts = ("95% interval", "SE", "df", "t", "p (t test)")
-    return text_grid("Coefficients of the full model", ("model", "term"), rows, facts)
+    text_columns = ("95% interval", "SE", "df", "t", "p (t test)")
+    return text_grid("Coefficients of the full model", ("model", "term"), rows, text_columns)
 
 
 def _comparison_grid(fit: HumanFit) -> Grid:
-    """A row of texts per pair of models that are compared."""
+    """Returns a table with a row per pair of models that are compared: the difference in gain."""
     rows = [
         ((difference_title(pair.base_model, pair.new_model),), {
             "difference": _four_digits(pair.difference),
@@ -105,49 +111,61 @@ def _comparison_grid(fit: HumanFit) -> Grid:
 
 
 def _left_out_grid(fit: HumanFit) -> Grid:
-    """How many rows were fitted by source, and for which reason others were not.
+    """Returns a table of the numbers of rows that were fitted, or left out for each reason.
 
-    The numbers of a column are of rows, and add up to those of the table.
+    It has a row per reason and a column per source of surprisals; the numbers of a column add up to
+    that of all rows, which stands last.
     """
-    models = {visible(name): model for name, model in _by_source(fit).items()}
+    models = {visible(source): model for source, model in _by_source(fit).items()}
     n_rows = len(fit.table.frame)
-    reasons = dict.fromkeys(reason for model in fit.models for reason in model.left_out)
-    counts = {
-        reason: {name: of.left_out.get(reason, 0) for name, of in models.items()}
-        for reason in reasons
+    n_by_reason: dict[str, dict[str, int]] = {}  # reason -> source -> number of rows
+    for reason in dict.fromkeys(reason for model in fit.models for reason in model.left_out):
+        n_by_reason[reason] = {
+            source: model.left_out.get(reason, 0) for source, model in models.items()
+        }
+    n_averaged = {
+        source: n_rows - model.n - sum(model.left_out.values()) for source, model in models.items()
     }
-    fitted = {name: model.n for name, model in models.items()}
-    averaged = {
-        name: n_rows - n - sum(models[name].left_out.values()) for name, n in fitted.items()
-    }
-    if any(averaged.values()):
-        counts["averaged into another row of the word"] = averaged
-    counts["fitted"] = fitted
-    counts["rows of the table"] = dict.fromkeys(models, n_rows)
+    if any(n_averaged.values()):
+        n_by_reason["averaged into another row of the word"] = n_averaged
+    n_by_reason["fitted"] = {source: model.n for source, model in models.items()}
+    n_by_reason["rows of the table"] = dict.fromkeys(models, n_rows)
     rows = [
-        ((reason,), {name: f"{n:,}" for name, n in of.items()}) for reason, of in counts.items()
+        ((reason,), {source: f"{n:,}" for source, n in n_of_source.items()})
+        for reason, n_of_source in n_by_reason.items()
     ]
     return text_grid("Rows left out", ("reason",), rows, models)
 
 
 def _four_digits(value: float, reference: float = math.nan) -> str:
-    """A number with four significant digits, or with as many decimals as another one has.
+    """Returns a number with four significant digits, or with the decimals that another one has.
 
     >>> _four_digits(304.3158), _four_digits(-0.89114), _four_digits(12.25, reference=0.89114)
     ('304.3', '−0.8911', '12.2500')
+
+    Args:
+        reference: a number with four significant digits, whose number of decimals is used.
     """
     if math.isnan(value):
         return UNDEFINED
     size = abs(value if math.isnan(reference) else reference)
-    n_before = math.floor(math.log10(size)) + 1 if size > 0 else 1
-    return decimals(value, min(max(4 - n_before, 0), _MOST_DECIMALS))
+    n_before_point = math.floor(math.log10(size)) + 1 if size > 0 else 1
+    n_decimals = max(4 - n_before_point, 0)
+    return decimals(value, min(n_decimals, _MOST_DECIMALS))
 
 
 def method_lines(fit: HumanFit) -> Iterator[str]:
-    """Yields the lines below the tables of a fit: formulas, tests, how rows were read, warnings."""
+    """Yields the lines below the tables of a fit.
+
+    Formulas, tests, units, how rows were read, correlations of response and surprisal, warnings.
+    """
     procedure = fit.table.procedure
-    held_out = f", {procedure.folds} contiguous folds" if procedure.folds else ", in sample"
-    yield f"full model: {fit.full}{', maximum likelihood' if fit.is_mixed else held_out}"
+    how_fitted = "in sample"
+    if fit.is_mixed:
+        how_fitted = "maximum likelihood"
+    elif procedure.folds:
+        how_fitted = f"{procedure.folds} contiguous folds"
+    yield f"full model: {fit.full}, {how_fitted}"
     yield f"baseline: {fit.baseline}, on the same rows"
     if fit.is_mixed:
         yield (
@@ -161,18 +179,19 @@ def method_lines(fit: HumanFit) -> Iterator[str]:
     slope = "per bit: slope of the current word's surprisal, in units of the response"
     yield f"surprisals in {procedure.units or 'bits'}; {slope}"
     yield from fit.notes
-    for name, model in _by_source(fit).items():
-        kinds = (("Pearson", model.pearson), ("Spearman", model.spearman))
-        figures = (
-            f"{kind} {decimals(r.value, 3)} [{decimals(r.ci_low, 3)}, {decimals(r.ci_high, 3)}]"
-            for kind, r in kinds
-        )
-        yield f"{name}: correlation of response and surprisal: {', '.join(figures)}"
-    yield from (f"{model.name}: {model.warning}" for model in fit.models if model.warning)
+    for source, model in _by_source(fit).items():
+        texts = []
+        for name, r in (("Pearson", model.pearson), ("Spearman", model.spearman)):
+            interval = f"[{decimals(r.ci_low, 3)}, {decimals(r.ci_high, 3)}]"
+            texts.append(f"{name} {decimals(r.value, 3)} {interval}")
+        yield f"{source}: correlation of response and surprisal: {', '.join(texts)}"
+    for model in fit.models:
+        if model.warning:
+            yield f"{model.name}: {model.warning}"
 
 
 def _method(fit: HumanFit) -> Iterator[str]:
-    """Yields how a fit is made, in words, for the end of a page."""
+    """Yields sentences on how a fit is made, for the end of a page."""
     procedure = fit.table.procedure
     with_predictors = f"the same with {' and '.join(procedure.predictors)}"
     yield (
@@ -198,23 +217,24 @@ def _method(fit: HumanFit) -> Iterator[str]:
 
 
 def fit_output(fit: HumanFit) -> Output:
-    """Returns what is shown of a fit: its tables, without those that have no rows, and charts."""
-    result = Section("", [fit_grid(fit), _comparison_grid(fit)])
-    tables = [coefficient_grid(fit)]
-    if any(model.n < len(fit.table.frame) for model in fit.models):
-        tables.append(_left_out_grid(fit))
-    detail = Section(
-        "Coefficients and rows", tables, [*method_lines(fit)], signatures=[fit.signature],
-        plots=Deferred(lambda: human_plots(fit)), short_title="Coefficients",
-    )  # fmt: skip
+    """Returns what is shown of a fit: its tables and charts."""
     about = (
         "Log-likelihood of the model with surprisals less that of the baseline, on the same rows."
     )
+    main_section = Section("", [fit_grid(fit), _comparison_grid(fit)], about=[about])
+    tables = [coefficient_grid(fit)]
+    if any(model.n < len(fit.table.frame) for model in fit.models):
+        tables.append(_left_out_grid(fit))
+    detail_section = Section(
+        "Coefficients and rows", tables, [*method_lines(fit)], signatures=[fit.signature],
+        plots=Deferred(lambda: human_plots(fit)), short_title="Coefficients",
+    )  # fmt: skip
+    sources = ", ".join(map(visible, _by_source(fit)))
     return Output(
         kind="human measures", title=f"{visible(sides(fit.full)[0])} and surprisal",
-        facts=[Fact(visible(fit.table.name), [", ".join(map(visible, _by_source(fit)))])],
+        facts=[Fact(visible(fit.table.name), [sources])],
         findings=fit_findings(fit),
-        sections=[result._replace(about=[about]), detail], method=[*_method(fit)],
+        sections=[main_section, detail_section], method=[*_method(fit)],
         frame=fit.to_frame, document=fit.to_json,
     )  # fmt: skip
 
@@ -225,30 +245,41 @@ def _by_source(fit: HumanFit) -> dict[str, ModelFit]:
 
 
 def _distinct_models(fit: HumanFit) -> list[ModelFit]:
-    """Returns the fits, without those with the same estimates as an earlier one."""
-    estimates = {(*model.terms["estimate"],): model for model in reversed(fit.models)}
-    return [*estimates.values()][::-1]
+    """Returns the fits of models, without those that have the same estimates as an earlier one.
+
+    With several predictors, a full model is fitted several times, against other baselines.
+    """
+    fits: dict[tuple[float, ...], ModelFit] = {}
+    for model in reversed(fit.models):  # an earlier fit takes the place of a later one
+        fits[tuple(model.terms["estimate"])] = model
+    return [*reversed(fits.values())]
 
 
-def _interval(of: Any, value: float) -> str:
-    """Returns an interval as text, with as many decimals as its value is shown with.
+def _interval(record: Any, value: float) -> str:
+    """Returns an interval in brackets, with as many decimals as its value is shown with.
 
     Args:
-        of: a record with `ci_low` and `ci_high`.
+        record: has the interval in `ci_low` and `ci_high`.
+        value: that the interval is of.
     """
-    return f"[{_four_digits(of.ci_low, value)}, {_four_digits(of.ci_high, value)}]"
+    return f"[{_four_digits(record.ci_low, value)}, {_four_digits(record.ci_high, value)}]"
 
 
 def words_as_csv(fit: HumanFit) -> str:
-    """Returns a row per model and fitted row: where it stands, response, surprisal, residual."""
+    """Returns a csv file with a row per model and fitted row of the table.
+
+    Columns: `model`; `row`, as the table numbers it; `text`, `sentence`, `position` and `word`, if
+    the procedure names columns for these; and those of `ModelFit.words`.
+    """
     procedure = fit.table.procedure
     frames = []
     for model in fit.models:
         rows = model.words.index
         columns: _Row = {"model": csv_cell(model.name), "row": fit.table.frame.index[rows]}
-        for place in ("text", "sentence", "position", "word"):
-            if name := getattr(procedure, place):
-                columns[place] = fit.table.texts(name)[rows].map(csv_cell).to_numpy()
+        for role in ("text", "sentence", "position", "word"):
+            column = getattr(procedure, role)  # name of the user's column; "" without one
+            if column:
+                columns[role] = fit.table.texts(column)[rows].map(csv_cell).to_numpy()
         frames.append(DataFrame(columns, rows).join(model.words))
     return str(concat(frames).to_csv(index=False, lineterminator="\n"))
 
@@ -264,15 +295,19 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     standard deviation of their predictors. Of several layers, their predictive power against the
     layer and against mean surprisal.
     """
-    looks = {visible(model.name): number for number, model in enumerate(fit.models)}
-    (first, *others) = fit.models
-    if len({model.layer for model in fit.models} - {None}) > 1:
-        return [_layer_plot(fit), _power_plot(fit, looks)]
-    plots = [_power_plot(fit, looks)] if others else []
-    has_line = not (others or fit.is_mixed or math.isnan(first.per_bit))
-    plots.append(_partial_plot(fit) if has_line else _response_plot(fit, looks))
+    styles = {visible(model.name): number for number, model in enumerate(fit.models)}
+    layers = {model.layer for model in fit.models if model.layer is not None}
+    if len(layers) > 1:
+        return [_layer_plot(fit), _power_plot(fit, styles)]
+    has_several_models = len(fit.models) > 1
+    plots = [_power_plot(fit, styles)] if has_several_models else []
+    has_slope = not math.isnan(fit.models[0].per_bit)
+    if has_several_models or fit.is_mixed or not has_slope:
+        plots.append(_response_plot(fit, styles))
+    else:
+        plots.append(_partial_plot(fit))
     chart = drawing.dot_plot(
-        _coefficients(fit), form="", title="coefficient", styles=looks, zero=True
+        _coefficients(fit), form="", title="coefficient", styles=styles, zero=True
     )
     caption = (
         f"Coefficients of the full model, {visible(sides(fit.full)[0])} per standard deviation of "
@@ -281,96 +316,120 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     return [*plots, Plot("human", "coefficients", caption, chart)]
 
 
-def _power_plot(fit: HumanFit, looks: Mapping[str, int]) -> Plot:
-    """The gain in log-likelihood of each model against its mean surprisal."""
+def _power_plot(fit: HumanFit, styles: Mapping[str, int]) -> Plot:
+    """Returns the chart of the gain in log-likelihood of each model against its mean surprisal.
+
+    Args:
+        styles: name of each model -> number of its colour and mark, from 0.
+    """
     gain = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
     power = fit.to_frame()[["mean_surprisal", "per_word", "n", "ci_low", "ci_high", "name"]]
-    power = power.rename(columns={"mean_surprisal": "surprisal", "per_word": "value"} | _NAMES)
+    names = {"mean_surprisal": "surprisal", "per_word": "value"} | _CHART_COLUMNS
+    power = power.rename(columns=names)
     power["series"] = power["series"].map(visible)
     caption = f"Predictive power: {gain} against mean surprisal, a mark per model."
     if not math.isnan(fit.models[0].ci_low):
         caption += _INTERVALS
-    chart = _over_surprisal(power, "mean surprisal, bits", gain, looks)
+    chart = _surprisal_chart(power, "mean surprisal, bits", gain, styles)
     return Plot("human", "power", caption, chart)
 
 
-def _response_plot(fit: HumanFit, looks: Mapping[str, int]) -> Plot:
-    """The response of rows, or of bins of many rows, against the surprisals of each model."""
+_WIDTH_IN_BIN = 0.6
+"""Part of a bin within which the means of several models stand beside each other."""
+
+
+def _response_plot(fit: HumanFit, styles: Mapping[str, int]) -> Plot:
+    """Returns the chart of the response against the surprisals of each model.
+
+    A mark is a row, or of many rows the mean of a bin.
+
+    Args:
+        styles: name of each model -> number of its colour and mark, from 0.
+    """
     response = visible(names_in(sides(fit.full)[0])[0])
-    is_few = fit.models[0].n <= _MOST_MARKS
-    parts = []
+    has_mark_per_row = fit.models[0].n <= _MOST_MARKS
+    tables = []
     for number, model in enumerate(fit.models):
         rows = model.words[["surprisal"]].assign(value=model.words["response"])
-        # the models of a bin are beside each other
-        aside = 0.5 + 0.6 * ((number + 0.5) / len(fit.models) - 0.5)
-        rows = _with_words(fit, rows) if is_few else _binned(rows, aside)
-        parts.append(rows.assign(series=visible(model.name)))
-    caption = f"{response} by surprisal: {_marks(is_few)}."
-    chart = _over_surprisal(concat(parts), "surprisal, bits", response, looks)
+        if has_mark_per_row:
+            marks = _with_words(fit, rows)
+        else:
+            from_middle = (number + 0.5) / len(fit.models) - 0.5  # between -0.5 and 0.5
+            marks = _bin_means(rows, place=0.5 + _WIDTH_IN_BIN * from_middle)
+        tables.append(marks.assign(series=visible(model.name)))
+    caption = f"{response} by surprisal: {_marks_text(has_mark_per_row)}."
+    chart = _surprisal_chart(concat(tables), "surprisal, bits", response, styles)
     return Plot("human", "binned", caption, chart)
 
 
 def _partial_plot(fit: HumanFit) -> Plot:
-    """Partial residuals of a model by least squares against surprisal, with the fitted line.
+    """Returns the chart of the partial residuals of a single model, with the fitted line.
 
     A partial residual is the residual plus b (s - m), with b the coefficient per bit, s the
     surprisal and m its mean: what the other predictors leave of the response (Larsen and McCleary
-    1972). The band is that of b.
+    1972). The band of the line is the 95% interval of b.
     """
     (model,) = fit.models
     response = visible(sides(fit.full)[0])
     surprisal = model.words["surprisal"].astype(float)
     deviation = surprisal - surprisal.mean()
-    slopes = _slopes(model)
-    values = model.words["residual"].astype(float) + slopes["estimate"] * deviation
-    rows = DataFrame({"surprisal": surprisal, "value": values})
-    is_few = model.n <= _MOST_MARKS
-    rows = _with_words(fit, rows) if is_few else _binned(rows, 0.5)
-    chart = _over_surprisal(
-        rows.assign(series=visible(model.name)), "surprisal, bits",
-        f"{response}, partial residual", {visible(model.name): 0},
-        *_line(slopes, surprisal.mean(), drawing.ends(rows["surprisal"])),
-    )  # fmt: skip
+    slope = _slope_per_bit(model)
+    partial_residuals = model.words["residual"].astype(float) + slope["estimate"] * deviation
+    rows = DataFrame({"surprisal": surprisal, "value": partial_residuals})
+    has_mark_per_row = model.n <= _MOST_MARKS
+    marks = _with_words(fit, rows) if has_mark_per_row else _bin_means(rows, place=0.5)
+    line = _line_layers(slope, surprisal.mean(), drawing.ends(marks["surprisal"]))
+    name = visible(model.name)
+    y = f"{response}, partial residual"
+    chart = _surprisal_chart(marks.assign(series=name), "surprisal, bits", y, {name: 0}, *line)
     caption = (
         f"{response} by surprisal, less the part of the other predictors (partial residuals): "
-        f"{_marks(is_few)}. The line has the slope of surprisal in the "
+        f"{_marks_text(has_mark_per_row)}. The line has the slope of surprisal in the "
         "full model, its band the 95% interval of the slope."
     )
     return Plot("human", "partial", caption, chart)
 
 
-def _slopes(model: ModelFit) -> Series:
-    """The coefficient of surprisal on the scale of the residuals per bit, with its interval.
+def _slope_per_bit(model: ModelFit) -> Series:
+    """Returns the coefficient of surprisal per bit, on the scale of the residuals.
 
-    The predictor is the surprisal in another unit, so that their standard deviations give the unit.
+    Its parts are `estimate`, `ci_low` and `ci_high`. The predictor is the surprisal in another
+    unit: the ratio of their standard deviations is the number of these units per bit.
     """
     name = SURPRISAL if SURPRISAL in model.terms.index else f"scale({SURPRISAL})"
-    per_unit = model.predictor_sd[name] / model.words["surprisal"].astype(float).std()
-    return model.terms.loc[name, ["estimate", "ci_low", "ci_high"]] * per_unit
+    units_per_bit = model.predictor_sd[name] / model.words["surprisal"].astype(float).std()
+    return model.terms.loc[name, ["estimate", "ci_low", "ci_high"]] * units_per_bit
 
 
-def _line(slopes: Series, mean: float, reach: Sequence[float]) -> list[Spec]:
-    """The layers of the fitted line, through 0 at the mean surprisal, and of its band."""
-    surprisal = np.linspace(reach[0], reach[1], 41)
+def _line_layers(slope: Series, mean: float, ends: Sequence[float]) -> list[Spec]:
+    """Returns the layers of a chart with the fitted line, through 0 at the mean, and its band.
+
+    Args:
+        slope: see `_slope_per_bit`.
+        mean: surprisal, bits.
+        ends: surprisals between which the line is drawn.
+    """
+    surprisal = np.linspace(ends[0], ends[1], 41)  # enough for the bend of the band at the mean
     deviation = surprisal - mean
-    low, high = np.sort(np.outer(slopes[["ci_low", "ci_high"]], deviation), axis=0)
-    value = slopes["estimate"] * deviation
+    low, high = np.sort(np.outer(slope[["ci_low", "ci_high"]], deviation), axis=0)
+    value = slope["estimate"] * deviation
     rows = DataFrame({"surprisal": surprisal, "value": value, "low": low, "high": high})
     return drawing.fitted_line(rows, field("surprisal", "numbers"))
 
 
-def _marks(is_few: bool) -> str:
+def _marks_text(has_mark_per_row: bool) -> str:
     """Returns the end of a caption: what the marks are, and, of means, what their lines are."""
-    if is_few:
+    if has_mark_per_row:
         return "a mark per row"
     bins = f"means of bins of one bit with at least {_LEAST_IN_BIN} rows"
     return f"{bins}.{_INTERVALS.removesuffix('.')}"
 
 
 def _layer_plot(fit: HumanFit) -> Plot:
-    """The gain of each layer; a line per model, or per predictor of one."""
-    power = fit.to_frame().dropna(subset="layer").rename(columns={"per_word": "value"} | _NAMES)
-    # a source is called by the model and its layer, a fit also by the predictors that are tested
+    """Returns the chart of the gain by layer, with a line per model, or per predictor of one."""
+    power = fit.to_frame().dropna(subset="layer")
+    power = power.rename(columns={"per_word": "value"} | _CHART_COLUMNS)
+    # the name of a fit is that of the model with its layer, and of the predictors that are tested
     series = power["series"].str.replace(r", layer \d+", "", regex=True).map(visible)
     data = power[["layer", "value", "n", "low", "high"]].assign(series=series)
     x = drawing.layer_channel("layer", sorted(drawing.distinct(data, "layer")))
@@ -383,27 +442,45 @@ def _layer_plot(fit: HumanFit) -> Plot:
 
 
 def _coefficients(fit: HumanFit) -> DataFrame:
-    """The coefficients of the full models per standard deviation, but for the intercepts."""
-    parts = {}
+    """Returns the coefficients of the full models per standard deviation, but for the intercepts.
+
+    Columns: `label` (term), `series` (model), `value`, `low` and `high`.
+    """
+    coefficients_of = {}
     for model in _distinct_models(fit):
-        columns = model.terms[["estimate", "ci_low", "ci_high"]]
-        parts[visible(model.name)] = columns.mul(model.predictor_sd, axis=0)[1:].rename(visible)
-    terms = concat(parts, names=["series", "label"]).reset_index()
-    terms = terms.rename(columns={"estimate": "value"} | _NAMES)
-    return terms[["label", "series", "value", "low", "high"]]
+        terms = model.terms[["estimate", "ci_low", "ci_high"]]
+        per_sd = terms.mul(model.predictor_sd, axis=0)
+        without_intercept = per_sd[1:]
+        coefficients_of[visible(model.name)] = without_intercept.rename(visible)
+    table = concat(coefficients_of, names=["series", "label"]).reset_index()
+    table = table.rename(columns={"estimate": "value"} | _CHART_COLUMNS)
+    return table[["label", "series", "value", "low", "high"]]
 
 
-def _over_surprisal(
-    data: DataFrame, x: str, y: str, looks: Mapping[str, int], *layers: Spec
+def _surprisal_chart(
+    data: DataFrame, x: str, y: str, styles: Mapping[str, int], *layers: Spec
 ) -> Spec:
-    """Values of models over surprisals."""
-    reach = drawing.ends(data["surprisal"])
-    place = drawing.numeric("surprisal", title=x, domain=reach, padding=8)
-    return drawing.line_plot(data, place, *layers, title=y, joined=(), styles=looks, zero=False)
+    """Returns a chart of values of models over surprisals, with marks that no lines join.
+
+    Args:
+        data: columns `surprisal`, `value`, `series` (model), and those of intervals and tooltips.
+        x, y: titles of the axes.
+        styles: name of each model -> number of its colour and mark, from 0.
+        layers: further layers of the chart.
+    """
+    ends = drawing.ends(data["surprisal"])
+    x_channel = drawing.numeric("surprisal", title=x, domain=ends, padding=8)
+    return drawing.line_plot(
+        data, x_channel, *layers, title=y, joined=(), styles=styles, zero=False
+    )
 
 
 def _with_words(fit: HumanFit, rows: DataFrame) -> DataFrame:
-    """Rows with their number in the table and their word."""
+    """Returns rows with the columns `row`, their number in the table, and `word`, if it has words.
+
+    Args:
+        rows: the index has their positions in the table, from 0.
+    """
     rows = rows.assign(row=fit.table.frame.index[rows.index])
     word = fit.table.procedure.word
     if word in fit.table.frame.columns:
@@ -411,16 +488,18 @@ def _with_words(fit: HumanFit, rows: DataFrame) -> DataFrame:
     return rows
 
 
-def _binned(rows: DataFrame, aside: float) -> DataFrame:
+def _bin_means(rows: DataFrame, place: float) -> DataFrame:
     """Returns the means of the values in bins of one bit, with 95% intervals.
+
+    Bins with few rows are left out. Columns: `surprisal`, `value`, `low`, `high` and `n`.
 
     Args:
         rows: columns `surprisal` (bits) and `value`.
-        aside: where in its bin a mean is drawn, from 0 to 1.
+        place: where in its bin a mean is drawn, from 0 to 1.
     """
     means = []
     for start, values in rows.groupby(np.floor(rows["surprisal"]))["value"]:
         if len(values) >= _LEAST_IN_BIN:
             low, high = stats.mean_interval(values.to_numpy())
-            means.append((start + aside, values.mean(), low, high, len(values)))
+            means.append((start + place, values.mean(), low, high, len(values)))
     return DataFrame(means, columns=["surprisal", "value", "low", "high", "n"])

@@ -133,11 +133,11 @@ class Report:
             positions = [i for i in self.detailed if task in self.runs[i].results.tasks]
             runs = [self.runs[i] for i in positions]
             task_items = [items(run, task) for run in runs]
-            looks = {}
+            styles = {}
             if len(runs) > 1:  # a model has the same colour and mark in all tasks
-                looks = {self.figures.sources[i].label: self.detailed.index(i) for i in positions}
+                styles = {self.figures.sources[i].label: self.detailed.index(i) for i in positions}
             figures = self.figures.select_runs(positions)
-            tasks[task] = TaskRuns(task, runs, figures, task_items, looks)
+            tasks[task] = TaskRuns(task, runs, figures, task_items, styles)
         return tasks
 
     @cached_property
