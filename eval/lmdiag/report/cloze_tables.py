@@ -187,8 +187,8 @@ def cloze_plots(norms: ClozeNorms) -> list[Plot]:
         **{name: words[name].map(visible) for name in ("context", "word", "model")},
     )
     axes = {
-        "x": axis_of("cloze", "share of people's responses", table["cloze"], False),
-        "y": axis_of("probability", "model's probability", table["probability"], False),
+        "x": axis_of("cloze", "share of people's responses", table["cloze"], is_bits=False),
+        "y": axis_of("probability", "model's probability", table["probability"], is_bits=False),
     }
     # the line of equal values, within both axes
     low = max(axis["scale"]["domain"][0] for axis in axes.values())
