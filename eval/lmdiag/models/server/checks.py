@@ -40,7 +40,10 @@ CONTEXTS = (
 def check_server(model: ServedModel) -> None:
     """Finds the first dialect that gives log-probabilities of a prompt, and checks them.
 
-    Sets `dialect`, `longest` and the check of the model.
+    Sets the model's `dialect`, `longest`, `check_prompts` and the log-probabilities of these.
+
+    Raises:
+        BadInput: no dialect gives log-probabilities, or they cannot be those of the model.
     """
     limit = model.encoder.limit
     encoder = replace(model.encoder, limit=None)
@@ -58,6 +61,7 @@ def check_server(model: ServedModel) -> None:
         try:
             _ask_in_turn(model, prompts[:1], 1)
         except (ServerRefusal, ServerFault, WrongReply) as fault:
+            # the key or the address is wrong, whatever the dialect
             if isinstance(fault, ServerRefusal) and fault.status in (401, 403, 404):
                 raise
             failures.append(f"{dialect}: {fault}")
@@ -67,7 +71,7 @@ def check_server(model: ServedModel) -> None:
         except WrongReply as wrong:
             head = f"server {model.client.address} ({dialect})"
             raise BadInput(f"{head} {wrong}; {REMEDY}") from wrong
-        model.client.attempts = ATTEMPTS
+        model.client.attempts = ATTEMPTS  # the address is right: now faults may be temporary
         return
     raise BadInput(
         f"server {model.client.address} gives no log-probabilities of a prompt of token ids "
@@ -76,14 +80,22 @@ def check_server(model: ServedModel) -> None:
 
 
 def _ask_in_turn(model: ServedModel, prompts: Sequence[Ids], top: int) -> list[Reply]:
-    """Asks prompts one after the other: engines may round otherwise for several at a time."""
-    return [model.client.gather([model.ask(prompt, top)])[0] for prompt in prompts]
+    """Returns the replies to prompts that are asked one after the other, with `top` top tokens.
+
+    Engines may round otherwise for several prompts at a time.
+    """
+    replies = []
+    for prompt in prompts:
+        [reply] = model.client.gather([model.ask(prompt, top)])
+        replies.append(reply)
+    return replies
 
 
 def _check_numbers(model: ServedModel, prompts: Sequence[Ids]) -> None:
-    """Asks the contexts twice and compares; the sum of a list is checked in every answer.
+    """Raises `WrongReply` if a server's log-probabilities cannot be those of a model.
 
-    A next token's log-probability is compared with the same token's at the end of a prompt.
+    Every prompt is asked twice, and the replies must agree. The most probable next token must have
+    the same log-probability at the end of a longer prompt. Sets `longest` and the check of `model`.
     """
     model.longest = _longest_list(model, prompts[0])
     replies = _ask_in_turn(model, prompts, model.longest)
@@ -91,14 +103,16 @@ def _check_numbers(model: ServedModel, prompts: Sequence[Ids]) -> None:
     differences = []
     for prompt, reply in zip(prompts, replies, strict=True):
         _check_texts(model, prompt, reply)
-        if listed := [(id, nats) for id, nats in reply.top if isinstance(id, int)]:
-            best, log_prob = listed[0]
-            [longer] = _ask_in_turn(model, [(*prompt, best)], 0)
-            differences.append(abs(longer.nats[-1] - log_prob))
+        tokens_with_ids = [(token, nats) for token, nats in reply.top if isinstance(token, int)]
+        if tokens_with_ids:
+            next_token, log_prob = tokens_with_ids[0]
+            [longer_reply] = _ask_in_turn(model, [(*prompt, next_token)], 0)
+            differences.append(abs(longer_reply.nats[-1] - log_prob))
     model.set_check(prompts, replies)
     if not differences:
         raise WrongReply("gives no next token that can be compared with a token of a prompt")
-    if (typical := statistics.median(differences)) > CONSISTENT:
+    typical = statistics.median(differences)
+    if typical > CONSISTENT:
         raise WrongReply(
             "gives a next token another log-probability than the same token in a prompt (they "
             f"differ by {typical:.2f} nats, more than {CONSISTENT:g}): it does not give the "
@@ -107,7 +121,10 @@ def _check_numbers(model: ServedModel, prompts: Sequence[Ids]) -> None:
 
 
 def _longest_list(model: ServedModel, prompt: Ids) -> int:
-    """Returns how many top tokens the server gives, one of `_LISTS` or fewer."""
+    """Returns how many top tokens the server gives after a prompt at most.
+
+    The lengths in `_LISTS` are tried, the longest first; a server may give fewer than it is asked.
+    """
     for length in _LISTS:
         with suppress(ServerRefusal, ServerFault):
             [reply] = _ask_in_turn(model, [prompt], length)
@@ -117,33 +134,44 @@ def _longest_list(model: ServedModel, prompt: Ids) -> int:
 
 
 def _check_texts(model: ServedModel, prompt: Ids, reply: Reply) -> None:
-    """Checks that the server has the texts of the tokenizer for the tokens of a prompt."""
-    for id, server_text in zip(prompt, reply.texts, strict=True):
-        item = model.vocabulary.item(id)
-        # A space at the edge does not count, nor do characters beyond ASCII, of which tokens have
-        # parts.
-        expected, text = (spelling.strip(" ▁Ġ") for spelling in (item.text, server_text or ""))
+    """Raises `WrongReply` if the server and the tokenizer have other texts for a prompt's tokens.
+
+    Spaces at the edges do not count. Tokens with characters beyond ASCII are not compared, since a
+    token may be a part of such a character.
+    """
+    space_marks = " ▁Ġ"
+    for token, server_text in zip(prompt, reply.texts, strict=True):
+        item = model.vocabulary.item(token)
+        expected = item.text.strip(space_marks)
+        text = (server_text or "").strip(space_marks)
         is_plain = item.surface is not None and expected.isascii() and text.isascii()
         if is_plain and expected and text and expected != text:
             raise WrongReply(
-                f"has {server_text!r} for token {id}, and the tokenizer {item.text!r}: give "
+                f"has {server_text!r} for token {token}, and the tokenizer {item.text!r}: give "
                 "--tokenizer the one of the model that is served"
             )
 
 
-def _check_repeated(replies: Sequence[Reply], again: Sequence[Reply]) -> None:
-    """Checks that two replies to the same prompts have equal log-probabilities."""
-    values, repeated = (
-        [nats for reply in some for nats in (*reply.nats, *dict(reply.top).values())]
-        for some in (replies, again)
-    )
-    if len(values) != len(repeated):
+def _check_repeated(first_replies: Sequence[Reply], second_replies: Sequence[Reply]) -> None:
+    """Raises `WrongReply` if two replies to the same prompts differ by more than `REPEATED`."""
+    first_nats = _all_log_probs(first_replies)
+    second_nats = _all_log_probs(second_replies)
+    if len(first_nats) != len(second_nats):
         raise WrongReply("gives another number of log-probabilities when it is asked again")
-    largest = max(
-        (abs(a - b) for a, b in zip(values, repeated, strict=True) if a != b), default=0.0
-    )
+    pairs = zip(first_nats, second_nats, strict=True)
+    differences = [abs(a - b) for a, b in pairs if a != b]  # -inf less -inf is not defined
+    largest = max(differences, default=0.0)
     if largest > REPEATED:
         raise WrongReply(
             "gives other log-probabilities when the same is asked again (they differ by up to "
             f"{largest:.4f} nats, more than {REPEATED:g})"
         )
+
+
+def _all_log_probs(replies: Sequence[Reply]) -> list[float]:
+    """Returns the log-probabilities of the prompts' tokens and of the lists of top tokens."""
+    log_probs: list[float] = []
+    for reply in replies:
+        log_probs += reply.nats
+        log_probs += dict(reply.top).values()
+    return log_probs

@@ -92,11 +92,14 @@ class Client:
         path = url.path.rstrip("/") or "/v1"
         self.address = str(url.copy_with(username=None, password=None, path=path, query=None))
         self.attempts = FIRST_ATTEMPTS
-        key = next(filter(None, (os.environ.get(name, "").strip() for name in KEY_VARIABLES)), "")
+        key = ""
+        for name in KEY_VARIABLES:
+            key = key or os.environ.get(name, "").strip()
         if not (key.isascii() and key.isprintable()):
             raise BadInput(f"the server's key ({' or '.join(KEY_VARIABLES)}) is not plain text")
-        basic = b64encode(f"{url.username}:{url.password}".encode()).decode()
-        self._secrets = key, url.password, basic
+        # as HTTP sends user name and password: messages of the server may repeat it
+        basic_credentials = b64encode(f"{url.username}:{url.password}".encode()).decode()
+        self._secrets = key, url.password, basic_credentials
         self._slots = asyncio.Semaphore(IN_FLIGHT)
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(MAX_SECONDS / 2, connect=10.0),
@@ -106,7 +109,7 @@ class Client:
         )
 
     def gather(self, requests: Iterable[Coroutine[Any, Any, Value]]) -> list[Value]:
-        """Returns the values of coroutines, in their order.
+        """Runs coroutines side by side and returns their values, in their order.
 
         The first exception ends all others at once, and so does Ctrl-C. The requests are sent from
         an event loop in a daemon thread: they work in a notebook, which has a loop of its own, and
@@ -114,6 +117,7 @@ class Client:
         """
 
         async def all_values() -> list[Value]:
+            """Returns the values of all coroutines; raises the first of their exceptions."""
             try:
                 async with asyncio.TaskGroup() as group:
                     tasks = [group.create_task(request) for request in requests]
@@ -128,58 +132,67 @@ class Client:
             future.cancel()
 
     async def send(self, path: str, body: Mapping[str, Any] | None = None) -> bytes:
-        """Returns the answer to a request: POST with a body, else GET.
+        """Returns the content of the answer to a request, which is repeated after faults.
+
+        Args:
+            path: appended to `address`, for example "completions".
+            body: sent as JSON by POST; None for a GET request.
 
         Raises:
             ServerRefusal: the server answers with a status from 300 to 499, but for 429.
             ServerFault: no attempt had an answer, or it took too long.
             WrongReply: the answer is too long, or compressed and damaged.
         """
-        how = f"within {MAX_SECONDS:g} seconds"
+        problem = f"within {MAX_SECONDS:g} seconds"
         with suppress(TimeoutError):
             async with self._slots, asyncio.timeout(MAX_SECONDS):
                 for attempt in range(self.attempts):
                     if attempt:
                         pause = min(FIRST_PAUSE * 2.0 ** (attempt - 1), LONGEST_PAUSE)
+                        # at random, so that requests that failed together are not repeated together
                         await asyncio.sleep(pause * random.uniform(0.75, 1.0))
-                    content, fault = await self._try(path, body)
+                    content, fault = await self._send_once(path, body)
                     if not fault:
                         return content
-                how = f"in {self.attempts} attempts ({fault})"
+                problem = f"in {self.attempts} attempts ({fault})"
         raise ServerFault(
-            f"server {self.address} gave no answer {how}: check that it runs; the same command "
+            f"server {self.address} gave no answer {problem}: check that it runs; the same command "
             "continues a run"
         )
 
-    async def _try(self, path: str, body: Mapping[str, Any] | None) -> tuple[bytes, str]:
-        """Sends one request; returns the reply and "", or nothing and why it failed for now.
+    async def _send_once(self, path: str, body: Mapping[str, Any] | None) -> tuple[bytes, str]:
+        """Sends a request once; see `send` for the arguments.
 
-        Faults that another try will not mend are exceptions: `WrongReply` of a reply that cannot be
-        read, `ServerRefusal` of a status below 500.
+        Returns:
+            the content of the answer and "", or b"" and why the attempt failed.
+
+        Raises:
+            ServerRefusal, WrongReply: another attempt would fail in the same way.
         """
-        content, most = bytearray(), MAX_ANSWER
+        method = "GET" if body is None else "POST"
+        content = bytearray()
+        max_bytes = MAX_ANSWER
         try:
-            method, url = "GET" if body is None else "POST", f"{self.address}/{path}"
-            async with self._http.stream(method, url, json=body) as response:
-                if failed := response.status_code != 200:
-                    most = _MAX_ERROR_PAGE
+            async with self._http.stream(method, f"{self.address}/{path}", json=body) as response:
+                status = response.status_code
+                if status != 200:
+                    max_bytes = _MAX_ERROR_PAGE
                 async for chunk in response.aiter_bytes():
                     content += chunk
-                    if len(content) > most:
+                    if len(content) > max_bytes:
                         break
         except httpx2.DecodingError as error:
             raise WrongReply(f"gives a damaged answer ({self._plain(error)})") from error
-        except httpx2.RequestError as error:
+        except httpx2.RequestError as error:  # for example, no connection
             return b"", self._plain(str(error) or type(error).__name__)
-        if not failed and len(content) > most:
-            raise WrongReply(f"gives an answer of more than {MAX_ANSWER >> 20} MiB")
-        if not failed:
+        if status == 200:
+            if len(content) > max_bytes:
+                raise WrongReply(f"gives an answer of more than {MAX_ANSWER >> 20} MiB")
             return bytes(content), ""
-        status = response.status_code
-        # what refuses a key may repeat it in a form that nobody can foresee
-        reason = _reason(content) if status not in (401, 403) else ""
+        # a server that refuses a key may repeat it in a form that nobody can foresee
+        reason = "" if status in (401, 403) else _reason(content)
         fault = f"status {status}: {self._plain(reason or responses.get(status, ''))}"
-        if status < 500 and status != 429:
+        if status < 500 and status != 429:  # 429 is "too many requests": later ones may succeed
             advice = ""
             if status in (401, 403):
                 advice = f": set {KEY_VARIABLES[0]} to a key that it accepts"
@@ -190,22 +203,26 @@ class Client:
         return b"", fault
 
     def _plain(self, message: object) -> str:
-        """A message of the server or of a library in one line, without any part of the key."""
+        """Returns a message of the server or of a library in one line, with the key removed."""
+        # the first cut bounds the work; a key that it cuts in two is beyond the second one
         text = without_secrets(str(message)[: 10 * _MAX_REASON], *self._secrets)
         return shortened(text, _MAX_REASON)
 
 
 @cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """The event loop of all requests of this process."""
+    """Returns the event loop of all requests of this process, which runs in a thread."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="lmdiag-requests", daemon=True).start()
     return loop
 
 
 def _reason(content: bytearray) -> str:
-    """The message of an error: engines put it in different places."""
-    with suppress(ValueError):
+    """Returns the message in an answer that reports an error; engines put it in different places.
+
+    For example, {"error": {"message": "no such model"}}, {"detail": "no such model"}, plain text.
+    """
+    with suppress(ValueError):  # not JSON, or a number of too many digits
         document = from_json(content)
         error = document.get("error", document) if isinstance(document, dict) else document
         if isinstance(error, dict):

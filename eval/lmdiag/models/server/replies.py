@@ -38,10 +38,12 @@ LONGEST_LIST = 10_000
 LARGEST_SUM = 1 + 1e-3
 """Of the probabilities of a list of top tokens; what is above 1 is rounding."""
 
+_OTHER_TOKENS = "gives log-probabilities of other tokens than were sent"
+
 _ID = re.compile(r"token_id:(\d+)", re.ASCII)
 """How vLLM names a token that is asked for by its id."""
 
-_ENDS = ("length", "stop", "eos_token", "stop_sequence")
+_FINISH_REASONS = ("length", "stop", "eos_token", "stop_sequence")
 """Why an answer of one token ends, in the words of several engines: it is as long as was asked, or
 the token ends the text."""
 
@@ -125,54 +127,95 @@ class Reply:
 
 
 def read_reply(content: bytes, prompt: Ids, model: str) -> Reply:
-    """Returns what an answer says of a prompt; `WrongReply` if its numbers cannot be used.
+    """Returns what an answer says of a prompt, in either dialect.
 
     Args:
-        content: the answer.
-        prompt: what was sent.
+        content: the answer, JSON.
+        prompt: the token ids that were sent.
         model: the name of the model that was asked.
+
+    Raises:
+        WrongReply: the numbers of the answer cannot be used.
     """
     completion = parsed(Completion, content)
     _check_complete(completion, prompt, model)
     choice = completion.choices[0]
     logprobs = choice.logprobs or _Logprobs()
-    nats, texts = logprobs.token_logprobs or [], list[str | None]()
-    names, lists = logprobs.tokens or [], logprobs.top_logprobs or []
-    others = WrongReply("gives log-probabilities of other tokens than were sent")
-    if records := choice.prompt_logprobs:
-        pairs = [*zip(map(str, prompt), records, strict=False)]
-        if len(records) != len(prompt) or any(record and id not in record for id, record in pairs):
-            raise others
-        tokens = _valid(_PROMPT.validate_python, [record and record[id] for id, record in pairs])
-        nats = [token.logprob if token else None for token in tokens]
-        texts = [token.decoded_token if token else None for token in tokens]
+    top_records = logprobs.top_logprobs or []
+    if choice.prompt_logprobs:
+        nats, texts = _read_prompt_logprobs(choice.prompt_logprobs, prompt)
     else:
-        if len(names) != len(nats):
-            raise WrongReply(f"gives {len(nats)} log-probabilities for {len(names)} tokens")
-        if len(names) < len(prompt):
-            raise WrongReply("gives no log-probabilities of the prompt")
-        nats, lists = nats[: len(prompt)], lists[len(prompt) :]
-        for id, name in zip(prompt, map(_token_id, names), strict=False):
-            if name not in (id, str(name)):
-                raise others
-            texts.append(name if isinstance(name, str) else None)
-    given = [value for value in nats[1:] if value is not None]
-    if lacking := len(nats[1:]) - len(given):
+        nats, texts = _read_echo(logprobs, prompt)
+        top_records = top_records[len(prompt) :]  # the first ones are of the prompt's tokens
+    nats_after_first = nats[1:]  # nothing precedes the first token
+    known_nats = [value for value in nats_after_first if value is not None]
+    n_missing = len(nats_after_first) - len(known_nats)
+    if n_missing:
         raise WrongReply(
-            f"gives no log-probability for {lacking} of {len(nats)} tokens of a prompt"
+            f"gives no log-probability for {n_missing} of {len(nats)} tokens of a prompt"
         )
-    log_probs = [-math.inf if value <= LOWEST else value for value in given]
-    return Reply(log_probs, texts, _top_tokens((lists[0] if lists else None) or {}))
+    log_probs = [-math.inf if value <= LOWEST else value for value in known_nats]
+    top_record = top_records[0] if top_records else None
+    return Reply(log_probs, texts, _top_tokens(top_record or {}))
+
+
+def _read_prompt_logprobs(
+    records: Sequence[dict[str, Any] | None], prompt: Ids
+) -> tuple[list[Nats | None], list[str | None]]:
+    """Returns log-probability and text of each token of a prompt in vLLM's dialect.
+
+    Args:
+        records: for each token null (the first one) or a record by token id, for example
+            {"464": {"logprob": -2.5, "decoded_token": "The"}}.
+        prompt: the token ids that were sent.
+    """
+    if len(records) != len(prompt):
+        raise WrongReply(_OTHER_TOKENS)
+    token_records = []
+    for token, record in zip(prompt, records, strict=True):
+        if record and str(token) not in record:
+            raise WrongReply(_OTHER_TOKENS)
+        token_records.append(record and record[str(token)])
+    tokens = _valid(_PROMPT.validate_python, token_records)
+    nats = [token.logprob if token else None for token in tokens]
+    texts = [token.decoded_token if token else None for token in tokens]
+    return nats, texts
+
+
+def _read_echo(logprobs: _Logprobs, prompt: Ids) -> tuple[list[Nats | None], list[str | None]]:
+    """Returns log-probability and text of each token of a prompt that an answer repeats.
+
+    A token that the server names by its id must be the one that was sent; its text is None.
+    """
+    nats = logprobs.token_logprobs or []
+    names = logprobs.tokens or []
+    if len(names) != len(nats):
+        raise WrongReply(f"gives {len(nats)} log-probabilities for {len(names)} tokens")
+    if len(names) < len(prompt):
+        raise WrongReply("gives no log-probabilities of the prompt")
+    texts: list[str | None] = []
+    for token, name in zip(prompt, names, strict=False):  # generated tokens follow the prompt
+        id_or_text = _token_id(name)
+        if isinstance(id_or_text, str):
+            texts.append(id_or_text)
+        elif id_or_text == token:
+            texts.append(None)
+        else:
+            raise WrongReply(_OTHER_TOKENS)
+    return nats[: len(prompt)], texts
 
 
 def _check_complete(completion: Completion, prompt: Ids, model: str) -> None:
-    """Refuses the answer of another model, one with an error, and one to a part of the prompt."""
+    """Refuses the answer of another model, one with an error, and one to a part of the prompt.
+
+    `prompt` are the token ids that were sent, and `model` is the name of the model that was asked.
+    """
     if completion.error:
         raise WrongReply(f"reports an error beside its answer ({shortened(completion.error, 200)})")
     if completion.model not in (None, "", model):
         raise WrongReply(f"answers as model {completion.model[:100]}, and {model} was asked")
     reason = completion.choices[0].finish_reason
-    if reason not in (None, "", *_ENDS):
+    if reason not in (None, "", *_FINISH_REASONS):
         raise WrongReply(f"ended its answer by {reason[:100]!r}, not after one token")
     n_read = completion.usage.prompt_tokens if completion.usage else None
     if completion.truncated or (n_read is not None and 0 < n_read < len(prompt)):
@@ -181,13 +224,14 @@ def _check_complete(completion: Completion, prompt: Ids, model: str) -> None:
 
 def parsed(schema: type[Document], content: bytes) -> Document:
     """Returns a JSON document as a schema has it. Raises `WrongReply` naming what is wrong."""
-    if sum(map(content.count, (b"{", b"[", b","))) > MAX_VALUES:
+    most_values = content.count(b"{") + content.count(b"[") + content.count(b",")
+    if most_values > MAX_VALUES:
         raise WrongReply(f"gives an answer of more than {MAX_VALUES:,} values")
     return _valid(schema.model_validate_json, content)
 
 
 def _valid(validate: Callable[[Any], Schema], value: Any) -> Schema:
-    """Returns a value that a schema takes; `WrongReply` says what is wrong with another one."""
+    """Returns what a schema's method `validate` makes of a value, or raises `WrongReply`."""
     try:
         return validate(value)
     except ValidationError as error:
@@ -197,15 +241,20 @@ def _valid(validate: Callable[[Any], Schema], value: Any) -> Schema:
 
 
 def _token_id(name: str) -> int | str:
-    """Returns the id in vLLM's name of a token; the name itself if it has none."""
+    """Returns the id in vLLM's name of a token, e.g. 464 of "token_id:464"; other names as such."""
     match = _ID.fullmatch(name)
-    if match and len(match[1]) > 9:
+    if not match:
+        return name
+    if len(match[1]) > 9:  # no vocabulary has so many tokens
         raise WrongReply(f"names a token {name[:40]!r}")
-    return int(match[1]) if match else name
+    return int(match[1])
 
 
 def _top_tokens(record: dict[str, Any]) -> list[tuple[int | str, float]]:
-    """A list of top tokens, best first, equal ones by id or text."""
+    """Returns (id or text, log-probability) of the top tokens, best first, equal ones by name.
+
+    `record` is a server's: name of a token, see `_token_id`, -> log-probability.
+    """
     if len(record) > LONGEST_LIST:
         raise WrongReply(f"gives a list of {len(record)} top tokens")
     values = _valid(_TOP.validate_python, record)
@@ -213,4 +262,5 @@ def _top_tokens(record: dict[str, Any]) -> list[tuple[int | str, float]]:
     if total > LARGEST_SUM:
         raise WrongReply(f"gives {len(values)} top tokens with {total:.4f} of probability together")
     tokens = [(_token_id(name), nats) for name, nats in values.items() if nats > LOWEST]
+    # ids have at most nine digits: filled up on the left, their texts are in the order of numbers
     return sorted(tokens, key=lambda item: (-item[1], str(item[0]).rjust(10)))

@@ -52,7 +52,10 @@ class ServedModel(TokenModel):
     check_prompts: Sequence[Ids] = ()
 
     def set_check(self, prompts: Sequence[Ids], replies: Sequence[Reply]) -> None:
-        """Records what the model says of some prompts, which are asked again with each batch."""
+        """Records the model's log-probabilities of some prompts, which each batch asks again.
+
+        If they differ later, the server has another model.
+        """
         self.check_prompts = prompts
         self.check_key = f"check-{text_digest(repr(prompts))}"
         self.info = replace(self.info, check_log_probs=_log_probs(replies))
@@ -83,50 +86,54 @@ class ServedModel(TokenModel):
         longest = min(self.longest, max(top, _LIST))
         # A list that lacks a token is asked for again, shorter.
         lengths = [longest, *range(min(top, longest - 1), 0, -1)]
-        texts: dict[Ids, str] = {}
-        contexts = set()
+        text_of_prompt: dict[Ids, str] = {}
+        contexts = set()  # prompts after which the list of top tokens is needed
         for encoded in batch:
+            prompts: list[Ids] = []
             if isinstance(encoded, EncodedSentence):
                 prompts = sentence_prompts(encoded)
             else:
                 context = encoded.blank.left
                 contexts.add(context)
-                words = filter(None, encoded.words.values())
-                prompts = [context, *(context + word for word in words)] if context else []
-            texts |= dict.fromkeys(prompts, encoded.text)
+                if context:  # else all words are unscorable
+                    words = filter(None, encoded.words.values())
+                    prompts = [context, *(context + word for word in words)]
+            text_of_prompt |= dict.fromkeys(prompts, encoded.text)
 
         values = self.client.gather(
             self._ask(prompt, text, lengths if prompt in contexts else [0])
-            for prompt, text in texts.items()
+            for prompt, text in text_of_prompt.items()
         )
-        replies = dict(zip(texts, values, strict=True))
+        replies = dict(zip(text_of_prompt, values, strict=True))
         self._check_again()
-        return [
-            self._sentence_answer(encoded, replies)
-            if isinstance(encoded, EncodedSentence)
-            else encoded.unasked or self._answer(encoded, replies, top)
-            for encoded in batch
-        ]
+        answers: list[Answer | SentenceAnswer] = []
+        for encoded in batch:
+            if isinstance(encoded, EncodedSentence):
+                answers.append(self._sentence_answer(encoded, replies))
+            else:
+                answers.append(encoded.unasked or self._answer(encoded, replies, top))
+        return answers
 
     def refuse_other_model(self, check_log_probs: Sequence[float]) -> None:
+        """See `Model.refuse_other_model`; the median difference must not exceed `SAME_MODEL`."""
         expected = self.info.check_log_probs or ()
         if len(check_log_probs) != len(expected):
-            what = f"are of {len(check_log_probs)} and of {len(expected)} tokens"
+            problem = f"are of {len(check_log_probs)} and of {len(expected)} tokens"
         else:
             pairs = zip(check_log_probs, expected, strict=True)
             difference = statistics.median(abs(a - b) for a, b in pairs)
             if difference <= SAME_MODEL:
                 return
-            what = f"differ by {difference:.2f} nats, the median, more than {SAME_MODEL:g}"
+            problem = f"differ by {difference:.2f} nats, the median, more than {SAME_MODEL:g}"
         raise BadInput(
             f"server {self.client.address} has another model under the name {self.info.id} than "
             f"the one that gave the earlier answers (log-probabilities of the check's tokens "
-            f"{what}): serve that model again and repeat the command, which keeps saved answers, "
-            "or choose another --output for the model that is served now"
+            f"{problem}): serve that model again and repeat the command, which keeps saved "
+            "answers, or choose another --output for the model that is served now"
         )
 
     def _check_again(self) -> None:
-        """Asks the prompts of the check again."""
+        """Raises `BadInput` if the server has another model now, by the prompts of the check."""
         try:
             replies = self.client.gather(self.ask(prompt, 0) for prompt in self.check_prompts)
         except WrongReply as wrong:
@@ -151,31 +158,45 @@ class ServedModel(TokenModel):
         }
         content = await self.client.send("completions", body)
         reply = read_reply(content, prompt, self.info.id)
-        reply.top = [(self._ids.get(name, name), nats) for name, nats in reply.top]
+        # a server may name tokens by their texts
+        reply.top = [(self._id_of_text.get(name, name), nats) for name, nats in reply.top]
         return reply
 
     @cached_property
-    def _ids(self) -> dict[int | str, int]:
-        """Text -> id of the only token that has it."""
-        items = map(self.vocabulary.item, range(self.info.vocab_size))
-        texts = [
-            item.surface.decode(errors="replace") if item.surface else item.text for item in items
-        ]
-        numbers = Counter(texts)
-        numbered = enumerate(texts)
-        return {text: id for id, text in numbered if numbers[text] == 1 and "\ufffd" not in text}
+    def _id_of_text(self) -> dict[int | str, int]:
+        """Text of a token -> its id; without texts that several tokens have.
+
+        Tokens with a part of a character are left out, too: their texts have replacement
+        characters.
+        """
+        texts = []
+        for token in range(self.info.vocab_size):
+            item = self.vocabulary.item(token)
+            texts.append(item.surface.decode(errors="replace") if item.surface else item.text)
+        count_of_text = Counter(texts)
+        return {
+            text: token
+            for token, text in enumerate(texts)
+            if count_of_text[text] == 1 and "\ufffd" not in text
+        }
 
     async def _ask(self, prompt: Ids, text: str, lengths: Sequence[int]) -> Reply:
-        """Returns a reply with a list of the first length whose list lacks no token.
+        """Returns a reply whose list of top tokens lacks no token, the longest such list.
 
         In a list of texts, tokens that have a part of a character may share a text; then only one
-        of them is there.
+        of them is there, and the list is shorter than what was asked for.
+
+        Args:
+            prompt: token ids, special ones included.
+            text: sentence or context that the prompt is of, for messages.
+            lengths: lengths of lists that are asked for, one after the other until none is missing.
         """
         where = f"the text is {truncated(text)!r}"
         try:
             for length in lengths:
                 reply = await self.ask(prompt, length)
-                if len(reply.top) >= length or all(isinstance(name, int) for name, _ in reply.top):
+                has_ids = all(isinstance(name, int) for name, _ in reply.top)
+                if has_ids or len(reply.top) >= length:
                     break
             return reply
         except ServerRefusal as refused:
@@ -187,27 +208,34 @@ class ServedModel(TokenModel):
         """Returns the answer to a question from replies to its context and words.
 
         Args:
+            encoded: the question.
             replies: prompt -> reply; that to the context has the list of top tokens.
-            top: length of the list.
+            top: length of the answer's list, which may be shorter than the server's.
+
+        Raises:
+            BadInput: words and top tokens have more than all of the probability.
         """
         context = encoded.blank.left
-        listed = replies[context].top
-        scores = dict.fromkeys(encoded.words, WordScore(None, None, 0))
+        top_tokens = replies[context].top
+        scores = dict.fromkeys(encoded.words, WordScore(None, None, 0))  # for unscorable words
         for word, pieces in encoded.words.items():
             if pieces is not None:
+                # a prompt has no log-probability of its first token
                 nats = replies[context + pieces].nats[len(context) - 1 :]
-                scores[word] = score_word(pieces[0], nats, listed)
+                scores[word] = score_word(pieces[0], nats, top_tokens)
         names = tuple(
             self.vocabulary.show(name, bare=encoded.bare) if isinstance(name, int) else repr(name)
-            for name, _ in listed
+            for name, _ in top_tokens
         )
-        top_nats = tuple(nats for _, nats in listed)
-        tokens = {
+        top_nats = tuple(nats for _, nats in top_tokens)
+        nats_of_token = {
             word: score.log_prob
             for word, score in scores.items()
             if score.n_tokens == 1 and score.log_prob is not None
         }
-        if (total := impossible_sum(tokens | dict(zip(names, top_nats, strict=True)))) is not None:
+        nats_of_token |= dict(zip(names, top_nats, strict=True))
+        total = impossible_sum(nats_of_token)
+        if total is not None:
             raise BadInput(
                 f"server {self.client.address} gives the words at one blank {total:.4f} of "
                 f"probability together; the text is {truncated(encoded.text)!r}; {REMEDY}"
@@ -217,7 +245,10 @@ class ServedModel(TokenModel):
     def _sentence_answer(
         self, encoded: EncodedSentence, replies: Mapping[Ids, Reply]
     ) -> SentenceAnswer:
-        """Returns the answer to a sentence from the replies to its prompts."""
+        """Returns the answer to a sentence from the replies to its prompts.
+
+        Entry n of `Reply.nats` is of the token after position n, as a read at position n is.
+        """
         values = []
         for row, prompt in zip(encoded.rows, sentence_prompts(encoded), strict=True):
             values += [(replies[prompt].nats[position],) for position in row.reads]
@@ -225,32 +256,45 @@ class ServedModel(TokenModel):
 
 
 def _log_probs(replies: Sequence[Reply]) -> tuple[float, ...]:
-    """The log-probabilities of the tokens of all prompts, finite as JSON has them."""
+    """Returns the log-probabilities of the tokens of all prompts, at least `LOWEST`.
+
+    They are stored as JSON, which has no infinity.
+    """
     return tuple(max(nats, LOWEST) for reply in replies for nats in reply.nats)
 
 
 def score_word(
-    first_token: int, nats: Sequence[float], listed: Sequence[tuple[int | str, float]]
+    first_token: int, nats: Sequence[float], top_tokens: Sequence[tuple[int | str, float]]
 ) -> WordScore:
     """Returns the score of a word.
 
-    Its rank is known where it is not less probable than the last of the top tokens. Its first token
-    does not count, and a word of one token has the rank of its token in the list.
+    Its rank is 1 + the number of top tokens that are more probable, its own first token left out.
+    The rank is None where the word is less probable than the last of the top tokens.
 
     Args:
-        first_token: its id.
+        first_token: id of the word's first token.
         nats: log-probabilities of its tokens.
-        listed: the most probable tokens at the blank with theirs, best first.
+        top_tokens: id or text, and log-probability, of the most probable tokens at the blank, best
+            first.
     """
     total = math.fsum(nats)
-    if total == -math.inf:
+    if total == -math.inf:  # less probable than the server tells
         return WordScore(None, None, len(nats))
-    value = dict(listed).get(first_token, total) if len(nats) == 1 else total
-    above = sum(other > value for name, other in listed if name != first_token)
-    is_known = bool(listed) and value >= listed[-1][1]
-    return WordScore(total, 1 + above if is_known else None, len(nats))
+    compared_nats = total
+    if len(nats) == 1:  # as the list has it: another request may round it otherwise
+        compared_nats = dict(top_tokens).get(first_token, total)
+    n_above = 0
+    for name, token_nats in top_tokens:
+        if name != first_token and token_nats > compared_nats:
+            n_above += 1
+    is_in_list = bool(top_tokens) and compared_nats >= top_tokens[-1][1]
+    return WordScore(total, 1 + n_above if is_in_list else None, len(nats))
 
 
 def sentence_prompts(encoded: EncodedSentence) -> list[Ids]:
-    """Returns what is asked for a sentence: for each of its rows, the row and its last token."""
+    """Returns the prompt of each row of a sentence, as token ids.
+
+    It has the row up to its last read and the token that is wanted there, since a server gives the
+    log-probabilities of the tokens of a prompt.
+    """
     return [(*row.ids[: row.reads[-1] + 1], row.wanted[-1]) for row in encoded.rows]
