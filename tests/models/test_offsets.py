@@ -65,6 +65,6 @@ def test_tokens_without_characters_are_refused(monkeypatch):
     """Where no other post-processor gives them any."""
     tokenizer = byte_level("Ġ b")
     assert check_offsets("toy", tokenizer) is None
-    monkeypatch.setattr(tokenizer_file, "_without_characters", lambda backend: "I saw")
+    monkeypatch.setattr(tokenizer_file, "_text_with_empty_token", lambda backend: "I saw")
     with pytest.raises(BadInput, match="no characters"):
         check_offsets("toy", tokenizer)

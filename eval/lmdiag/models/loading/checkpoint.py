@@ -59,7 +59,8 @@ class Checkpoint:
         """Returns the path of a file, fetched if necessary; None if the checkpoint has none."""
         from transformers.utils.hub import cached_file
 
-        path = cached_file(  # as transformers will ask for it, so that it is asked for once
+        # transformers asks for the file in the same way later, and gets it from the cache
+        path = cached_file(
             self.location,
             name,
             revision=self.revision,
@@ -76,6 +77,9 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
     Args:
         model_id: Hub id or local folder; a folder of that name comes first.
         revision: branch, tag or commit of a Hub repository.
+
+    Raises:
+        BadInput: there is no such folder, repository or revision, or it has no config.json.
     """
     folder = user_path(model_id)
     if is_folder(folder):
@@ -89,7 +93,8 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
         return Checkpoint(model_id, str(folder), None, training_step(real_path(folder).name))
     if is_file(folder):
         raise BadInput(f"model {model_id} is a file: give the folder that holds it")
-    if re.match(r"[./~\\]", model_id) or model_id.count("/") > 1:
+    looks_like_path = re.match(r"[./~\\]", model_id) or model_id.count("/") > 1
+    if looks_like_path:  # Hub ids are "name" or "owner/name"
         raise BadInput(f"no model folder {model_id}: check the path")
     commit = _hub_commit(model_id, revision)
     step = training_step(revision or "") or training_step(model_id.rpartition("/")[2])
@@ -99,16 +104,21 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
 def model_digest(folder: Path) -> str:
     """Returns `sha256:` and 16 hex digits of a SHA-256 over names and contents of `MODEL_FILES`."""
     total = hashlib.sha256()
-    names = {path for pattern in MODEL_FILES for path in real_path(folder).glob(pattern)}
-    for path in sorted(filter(Path.is_file, names), key=lambda path: path.name):
+    # a set, since several patterns may match a file
+    paths = {path for pattern in MODEL_FILES for path in real_path(folder).glob(pattern)}
+    for path in sorted(filter(Path.is_file, paths), key=lambda path: path.name):
         with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256")
-        total.update(f"{content.hexdigest()}  {path.name}\n".encode())
+            content_digest = hashlib.file_digest(file, "sha256")
+        total.update(f"{content_digest.hexdigest()}  {path.name}\n".encode())
     return f"sha256:{total.hexdigest()[:16]}"
 
 
 def _hub_commit(model_id: str, revision: str | None) -> str:
-    """Fetches the configuration: its path in the cache names the commit; works offline, too."""
+    """Returns the commit that a revision of a Hub repository is at; None is the main branch.
+
+    The configuration is fetched, whose folder in the cache is named by the commit. This works
+    offline, too, if it is in the cache.
+    """
     from huggingface_hub import errors, hf_hub_download
 
     at = f" at revision {revision}" if revision else ""

@@ -10,7 +10,7 @@ from lmdiag.files.secrets import without_secrets
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
 
-_KNOWN = {
+_PROBLEM_OF_PATTERN = {
     "SafetensorError": ": its safetensors weights are damaged ({line}): fetch or save them again",
     "trust_remote_code": " brings its own code: read it, and add --trust-remote-code if you trust "
     "it",
@@ -42,18 +42,23 @@ def one_line_errors(model_id: str, part: str = "", dtype: str = "float32") -> It
     except BadInput:
         raise
     except BaseException as error:  # models and unusual tokenizers raise exceptions of any type
-        if isinstance(error, Exception) or type(error).__name__ == "PanicException":  # tokenizers'
+        # tokenizers' PanicException is no `Exception`, and neither is torch's CheckpointException
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
             raise BadInput(f"model {model_id}{_meaning_and_remedy(error, part, dtype)}") from error
-        failures = getattr(error, "failures", None)  # torch's CheckpointException
-        if not failures:
+        failures = getattr(error, "failures", None)  # process -> (exception, traceback)
+        if not failures:  # for example KeyboardInterrupt
             raise
-        [failure, *_] = next(iter(failures.values()))  # of the first process that failed
-        problem = _meaning_and_remedy(failure, f"{part} from shard-*.safetensors")
+        first_failure = next(iter(failures.values()))
+        problem = _meaning_and_remedy(first_failure[0], f"{part} from shard-*.safetensors")
         raise BadInput(f"model {model_id}{problem}") from error
 
 
 def _meaning_and_remedy(error: BaseException, part: str, dtype: str = "float32") -> str:
-    """Returns what an exception means for a model, and what to do."""
+    """Returns what an exception means for a model, and what to do; follows "model ID".
+
+    `part` and `dtype` are those of `one_line_errors`. For example, " does not run in float16
+    (...): use --dtype float32".
+    """
     line = first_line(error)
     if is_out_of_memory(error):
         return (
@@ -62,8 +67,9 @@ def _meaning_and_remedy(error: BaseException, part: str, dtype: str = "float32")
         )
     if isinstance(error, ImportError) or "No module named" in str(error):
         return f" needs a Python module that is not installed ({line}): install it and run again"
-    for pattern, problem in _KNOWN.items():
-        if re.search(pattern, f"{type(error).__name__}: {error}", re.DOTALL):
+    type_and_text = f"{type(error).__name__}: {error}"
+    for pattern, problem in _PROBLEM_OF_PATTERN.items():
+        if re.search(pattern, type_and_text, re.DOTALL):
             return problem.format(line=line, part=part)
     if part:
         return f": cannot load its {part}: {line}"
@@ -86,13 +92,14 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def first_line(error: BaseException) -> str:
-    """Returns the first line of an exception's text, without secrets.
+    """Returns the first line of an exception's text, without secrets, at most 200 characters.
 
     A first line that ends in a colon is followed by the next one. An exception whose text may not
     be a sentence (a KeyError has only the key) is named by its type.
     """
     lines = [line for line in str(error).splitlines() if line.strip()]
-    line = " ".join(lines[:2] if lines and lines[0].rstrip().endswith(":") else lines[:1])
+    continues = bool(lines) and lines[0].rstrip().endswith(":")
+    line = " ".join(lines[: 2 if continues else 1])
     if not isinstance(error, ValueError | OSError | ImportError):
         line = f"{type(error).__name__}: {line}"
-    return shortened(without_secrets(line[:2000]), 200)
+    return shortened(without_secrets(line[:2000]), 200)  # the first cut bounds the work

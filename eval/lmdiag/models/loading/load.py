@@ -87,7 +87,8 @@ class Parts:
 def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
     """Loads a model and its tokenizer from the Hub or a folder.
 
-    The files are checked before the weights are read; the digest of a folder is computed beside.
+    The files are checked before the weights are read. A thread computes the digest of a folder at
+    the same time.
 
     Args:
         model_id: Hub id or folder.
@@ -103,7 +104,7 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     with quiet():
         digesting = Thread(target=_compute_commit, args=(checkpoint,), daemon=True)
-        digesting.start()  # a second per 1.5 GB, beside loading
+        digesting.start()  # takes a second per 1.5 GB
         check_model_files(checkpoint, options)
         config = _load_part(transformers.AutoConfig, _CONFIGURATION, checkpoint, options)
         kind = detect(model_id, config) if options.kind == "auto" else options.kind
@@ -118,13 +119,16 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
     unused_warning = check_weights(model_id, kind, model, tokenizer, report)
     version_warning = warn_of_version(model_id, config)
     digesting.join()
-    warnings_found = filter(None, (tokenizer_warning, version_warning, unused_warning))
-    warning = "; ".join(warnings_found) or None
+    model_warnings = filter(None, (tokenizer_warning, version_warning, unused_warning))
+    warning = "; ".join(model_warnings) or None
     return Parts(model, tokenizer, kind, checkpoint.commit, checkpoint.training_step, warning)
 
 
 def _compute_commit(checkpoint: Checkpoint) -> None:
-    """Computes `Checkpoint.commit`, which keeps it; an error is raised where it is read."""
+    """Computes `checkpoint.commit`, a cached property, in a thread.
+
+    An error is suppressed here, and raised again where `load_parts` reads the property.
+    """
     with suppress(BadInput):
         _ = checkpoint.commit
 
@@ -142,18 +146,21 @@ def load_tokenizer(
 
 
 def detect(model_id: str, config: PretrainedConfig) -> Kind:
-    """Returns the kind that the checkpoint was trained as.
+    """Returns the kind that the checkpoint was trained as: masked, causal or seq2seq.
 
     The architecture in the configuration decides (BertLMHeadModel is causal, BertForMaskedLM is
     not); if it names another head (BertForPreTraining), the heads that transformers has for the
     type decide.
+
+    Raises:
+        BadInput: it has none of the three heads.
     """
     architectures = set(config.architectures or [])
-    own_code = set(getattr(config, "auto_map", None) or {})
+    classes_of_own_code = set(getattr(config, "auto_map", None) or {})  # "AutoModelFor..."
     possible: list[Kind] = []
     for kind, (auto_class, class_of_type) in _KINDS.items():
         has_class = bool(architectures & set(class_of_type.values()))
-        if kind != "mntp" and (has_class or auto_class in own_code):
+        if kind != "mntp" and (has_class or auto_class in classes_of_own_code):
             possible.append(kind)
     if not possible:
         possible = [
@@ -171,25 +178,35 @@ def detect(model_id: str, config: PretrainedConfig) -> Kind:
         return possible[0]
     if config.is_encoder_decoder:
         return "seq2seq"
-    causal = getattr(config, "is_decoder", False) or getattr(config, "causal", False)
-    return "causal" if causal else "masked"
+    is_causal = getattr(config, "is_decoder", False) or getattr(config, "causal", False)
+    return "causal" if is_causal else "masked"
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silences transformers and torch while a model is loaded and tried; errors are raised."""
-    level = logging.root.manager.disable
+    """Silences log messages, warnings and progress bars while a model is loaded and tried.
+
+    Exceptions are raised as usual. Progress bars of transformers stay off afterwards.
+    """
+    level_before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         with warnings.catch_warnings(action="ignore"):
             yield
     finally:
-        logging.disable(level)
+        logging.disable(level_before)
 
 
 def _load_part(auto_class: Any, part: str, checkpoint: Checkpoint, options: LoadOptions) -> Any:
-    """Returns configuration or tokenizer, or refuses."""
+    """Loads configuration or tokenizer of a checkpoint; any error becomes `BadInput`.
+
+    Args:
+        auto_class: `AutoConfig` or `AutoTokenizer` of transformers.
+        part: what it loads, for messages.
+        checkpoint: where it is.
+        options: whether code of the repository may run.
+    """
     with one_line_errors(checkpoint.id, part):
         return auto_class.from_pretrained(
             checkpoint.location,
@@ -201,14 +218,19 @@ def _load_part(auto_class: Any, part: str, checkpoint: Checkpoint, options: Load
 def _load_tokenizer(
     checkpoint: Checkpoint, options: LoadOptions, kind: Kind
 ) -> tuple[PreTrainedTokenizerFast, str | None]:
-    """Returns the tokenizer as its own file has it, and a warning of that; or refuses."""
-    loaded = _load_part(transformers.AutoTokenizer, _TOKENIZER, checkpoint, options)
-    tokenizer = check_tokenizer(checkpoint.id, loaded, kind)
+    """Returns a checkpoint's tokenizer, which reads texts as its tokenizer.json says.
+
+    The second value is a warning where transformers had made another tokenizer of the file, or its
+    offsets were repaired; else None. Raises `BadInput` for a tokenizer that cannot be used.
+    """
+    tokenizer_of_class = _load_part(transformers.AutoTokenizer, _TOKENIZER, checkpoint, options)
+    tokenizer = check_tokenizer(checkpoint.id, tokenizer_of_class, kind)
     with one_line_errors(checkpoint.id, _TOKENIZER):
         file = checkpoint.file("tokenizer.json")
         file_warning = use_tokenizer_file(checkpoint.id, tokenizer, file)
         offsets_warning = check_offsets(checkpoint.id, tokenizer)
-    return tokenizer, "; ".join(filter(None, (file_warning, offsets_warning))) or None
+    warning = "; ".join(filter(None, (file_warning, offsets_warning))) or None
+    return tokenizer, warning
 
 
 def _load_weights(
@@ -218,7 +240,15 @@ def _load_weights(
     options: LoadOptions,
     device: torch.device,
 ) -> tuple[PreTrainedModel, dict[str, Any]]:
-    """Returns the network on its device, and transformers' report on missing weights."""
+    """Returns the network on its device, and transformers' report on missing and unused weights.
+
+    Args:
+        checkpoint: where the weights are.
+        config: of the model.
+        kind: decides which class of transformers loads it.
+        options: dtype, quantization and how the model is spread over devices.
+        device: for a model that is not spread over devices.
+    """
     dtype: str = options.dtype
     on_processor = device.type == "cpu" and options.device_map is None
     if dtype == "auto" and (on_processor or options.unit == "word"):
@@ -231,13 +261,14 @@ def _load_weights(
         "device_map": options.device_map,
     }
     if options.quantization is not None:
-        bits = {f"load_in_{options.quantization}": True}
+        bits = {f"load_in_{options.quantization}": True}  # load_in_8bit or load_in_4bit
         arguments["quantization_config"] = transformers.BitsAndBytesConfig(**bits)  # type: ignore[no-untyped-call]
-        arguments["device_map"] = options.device_map or {"": device}
+        arguments["device_map"] = options.device_map or {"": device}  # "" is the whole model
     if options.tp:
         arguments["distributed_config"] = _tensor_parallel(checkpoint.id, config)
+    auto_class = getattr(transformers, _KINDS[kind].auto_class)
     with one_line_errors(checkpoint.id, f"{kind} model"):
-        model, report = getattr(transformers, _KINDS[kind].auto_class).from_pretrained(
+        model, report = auto_class.from_pretrained(
             checkpoint.location, config=config, output_loading_info=True, **arguments
         )
         if arguments["device_map"] is None and not options.tp:
@@ -247,13 +278,20 @@ def _load_weights(
 
 
 def _device(checkpoint: Checkpoint, options: LoadOptions) -> torch.device:
-    """Returns the device of the model; of several, the one where it begins."""
-    name, remedy = options.device, "leave device out"
-    if options.device_map not in (None, *DEVICE_MAPS):
-        name, remedy = options.device_map, "leave --device-map out or give auto"
+    """Returns the device that the options name, or else the accelerator or the CPU.
+
+    Raises `BadInput` if there is no such device. A model that is spread over several devices by
+    `device_map` begins on the one returned.
+    """
+    name = options.device
+    remedy = "leave device out"
+    if options.device_map not in (None, *DEVICE_MAPS):  # the name of a device
+        name = options.device_map
+        remedy = "leave --device-map out or give auto"
     if name is None:
-        has_one = torch.accelerator.is_available()
-        accelerator = torch.accelerator.current_accelerator() if has_one else None
+        accelerator = None
+        if torch.accelerator.is_available():
+            accelerator = torch.accelerator.current_accelerator()
         return accelerator or torch.device("cpu")
     with suppress(Exception):  # every backend has its own error for a missing device
         device = torch.empty(0, device=name).device
@@ -263,18 +301,22 @@ def _device(checkpoint: Checkpoint, options: LoadOptions) -> torch.device:
 
 
 def _tensor_parallel(model_id: str, config: PretrainedConfig) -> DistributedConfig:
-    """Returns the plan that splits each layer over all processes, or refuses."""
-    processes = int(os.environ.get("WORLD_SIZE", "1"))
-    if processes < 2:
+    """Returns the plan that splits each layer over all processes (tensor parallel).
+
+    Raises `BadInput` if there is one process, or the attention heads cannot be shared evenly.
+    """
+    n_processes = int(os.environ.get("WORLD_SIZE", "1"))  # set by torchrun
+    if n_processes < 2:
         raise BadInput(
             f"model {model_id}: --tp splits it over several processes, but there is one: "
             "start with torchrun or accelerate launch --num_processes N"
         )
-    text = config.get_text_config()
-    heads: int = getattr(text, "num_key_value_heads", 0) or getattr(text, "num_attention_heads", 0)
-    if heads % processes:
+    text_config = config.get_text_config()
+    n_heads: int = getattr(text_config, "num_key_value_heads", 0)
+    n_heads = n_heads or getattr(text_config, "num_attention_heads", 0)
+    if n_heads % n_processes:
         raise BadInput(
-            f"model {model_id}: its {heads} key-value heads cannot be shared evenly by {processes} "
-            "processes: start a number of processes that divides them"
+            f"model {model_id}: its {n_heads} key-value heads cannot be shared evenly by "
+            f"{n_processes} processes: start a number of processes that divides them"
         )
     return DistributedConfig(tp_plan="auto")

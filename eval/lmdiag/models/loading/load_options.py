@@ -108,6 +108,7 @@ class LoadOptions(QueryOptions, Loading, Serving):
     tp: bool = False
 
     def __post_init__(self) -> None:
+        """Raises `BadInput` for values that are not allowed, or not together."""
         super().__post_init__()
         self._check_types()
         if self.prompt and self.prompt.count(SLOT) != 1:
@@ -125,12 +126,12 @@ class LoadOptions(QueryOptions, Loading, Serving):
             )
 
     def _check_types(self) -> None:
-        """Refuses a value that the type of its option does not allow."""
+        """Raises `BadInput` for a value that the type of its option does not allow."""
         from pydantic import ValidationError
 
-        for name, hint in field_types(LoadOptions).items():
+        for name, option_type in field_types(LoadOptions).items():
             try:
-                type_adapter(hint).validate_python(getattr(self, name), strict=True)
+                type_adapter(option_type).validate_python(getattr(self, name), strict=True)
             except ValidationError as error:
                 problem = first_problem(error)
                 raise BadInput(f"option {name}: {problem.message}, not {problem.given}") from None
@@ -139,11 +140,12 @@ class LoadOptions(QueryOptions, Loading, Serving):
 
     @classmethod
     def from_keywords(cls, keywords: Mapping[str, Any]) -> LoadOptions:
-        """Returns the options that keyword arguments name."""
+        """Returns the options of keyword arguments, or raises `BadInput` for an unknown name."""
         names = [option.name for option in fields(cls)]
         for name in keywords:
             if name not in names:
+                suggestion = suggest(name, names)
                 raise BadInput(
-                    f"unknown option {name!r}{suggest(name, names)}: choose from {', '.join(names)}"
+                    f"unknown option {name!r}{suggestion}: choose from {', '.join(names)}"
                 )
         return cls(**keywords)

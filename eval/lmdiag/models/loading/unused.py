@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 
 from lmdiag.types import BadInput
 
-_KNOWN = {
+_EXPECTED_UNUSED = {
     r"(^|\.)pooler\.": "BERT and its relatives: for the classification of sentences",
     r"seq_relationship\.|sop_classifier\.": "BERT, ALBERT: next sentence, order of sentences",
     r"(^|\.)position_ids$": "BERT and its relatives, saved by older versions: 0, 1, 2, ...",
@@ -32,7 +32,7 @@ Source: the `_keys_to_ignore_on_load_unexpected` of the families' classes in tra
 Version 5 reports none that those of a model's own class match.
 """
 
-_OF_FUTURE_TOKENS = re.compile(r"(.*\.\d+\.)(eh_proj|enorm|hnorm)\.")
+_FUTURE_TOKEN_LAYER = re.compile(r"(.*\.\d+\.)(eh_proj|enorm|hnorm)\.")
 """Layers for multi-token prediction that are numbered as further layers (DeepSeek-V3, GLM-4.5)."""
 
 
@@ -41,52 +41,61 @@ def check_unused(model_id: str, model: PreTrainedModel, names: Iterable[str]) ->
 
     Refused are weights of a layer beyond those of the configuration, and parameters that the
     configuration turns off, as biases. Those of quantized checkpoints are warned of: their formats
-    have biases of zeros.
+    have biases of zeros. Weights that many published checkpoints carry unused are ignored.
 
     Args:
         model_id: for messages.
         model: the model as it was made from the configuration.
         names: weights of the checkpoint that it does not use, as transformers reports them.
     """
-    is_usual = re.compile("|".join(_KNOWN))
-    names = sorted(x for x in names if not is_usual.search(x) and not _is_computed(model, x))
-    future_layers = tuple({found[1] for found in map(_OF_FUTURE_TOKENS.match, names) if found})
-    names = (
-        [name for name in names if not name.startswith(future_layers)] if future_layers else names
-    )
-    of_model = [name for name in names if _belongs_to(model, name)]
-    if of_model and not getattr(model, "is_quantized", False):
+    is_expected = re.compile("|".join(_EXPECTED_UNUSED))
+    unused_names = []
+    future_layers = []  # beginnings of names, for example "model.layers.61."
+    for name in sorted(names):
+        if is_expected.search(name) or _is_computed(model, name):
+            continue
+        unused_names.append(name)
+        match = _FUTURE_TOKEN_LAYER.match(name)
+        if match:
+            future_layers.append(match[1])
+    unused_names = [name for name in unused_names if not name.startswith(tuple(future_layers))]
+    names_of_model = [name for name in unused_names if _is_left_out(model, name)]
+    if names_of_model and not getattr(model, "is_quantized", False):
         raise BadInput(
-            f"model {model_id}: its checkpoint has {len(of_model)} weights of layers or biases "
-            f"that its configuration leaves out (first: {of_model[0]}), and without them it is "
-            "another model: correct config.json"
+            f"model {model_id}: its checkpoint has {len(names_of_model)} weights of layers or "
+            f"biases that its configuration leaves out (first: {names_of_model[0]}), and without "
+            "them it is another model: correct config.json"
         )
-    if not names:
+    if not unused_names:
         return None
     return (
-        f"model {model_id} does not use {len(names)} weights of its checkpoint (first: {names[0]}):"
-        " check that its config.json belongs to them"
+        f"model {model_id} does not use {len(unused_names)} weights of its checkpoint (first: "
+        f"{unused_names[0]}): check that its config.json belongs to them"
     )
 
 
-def _belongs_to(model: PreTrainedModel, name: str) -> bool:
-    """Whether a weight is of a layer beyond the model's, or of a part that it has as None."""
-    parent, child = _nearest(model, name)
+def _is_left_out(model: PreTrainedModel, name: str) -> bool:
+    """Whether a weight is of a layer beyond the model's, or of a part that it has as None.
+
+    PyTorch registers a part that a configuration turns off, for example a bias, as None.
+    """
+    parent, attribute = _innermost_module(model, name)
     if isinstance(parent, torch.nn.ModuleList | torch.nn.Sequential):
-        return child.isdecimal()
-    return getattr(parent, child, model) is None
+        return attribute.isdecimal()  # number of a layer
+    return getattr(parent, attribute, model) is None  # `model` if there is no such attribute
 
 
 def _is_computed(model: PreTrainedModel, name: str) -> bool:
     """Whether a weight is a buffer that the model computes itself, as causal masks."""
-    parent, child = _nearest(model, name)
-    return child in dict(parent.named_buffers(recurse=False))
+    parent, attribute = _innermost_module(model, name)
+    return attribute in dict(parent.named_buffers(recurse=False))
 
 
-def _nearest(model: PreTrainedModel, name: str) -> tuple[torch.nn.Module, str]:
-    """Returns the innermost module of the model around a weight, and what it lacks there.
+def _innermost_module(model: PreTrainedModel, name: str) -> tuple[torch.nn.Module, str]:
+    """Returns the innermost module of a model on the way to a weight, and the name's next part.
 
-    Many checkpoints were saved without the head, whose names lack the base model's prefix.
+    For example, of "layers.12.bias" in a model with 12 layers the list `layers` and "12". Many
+    checkpoints were saved without the head; their names begin below the base model.
     """
     parent: torch.nn.Module = model
     parts = name.split(".")
