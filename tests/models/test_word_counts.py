@@ -321,7 +321,7 @@ def test_a_thousand_sentences_have_the_scores_of_kenlm(tmp_path, ngram):
         expected = [log10 for log10, *_ in scorer.full_scores(text, eos=False)]
         assert log10s(answer(model, Sentence(text))) == pytest.approx(expected, abs=1e-6)
     for text in ("", "w0", "w0 w1", "w3 unknown", "unknown w2", "w199 w199"):
-        distribution = model.distribution(model._after(text))
+        distribution = model.distribution(model._state_after(text))
         logs = [
             [*scorer.full_scores(f"{text} {word}", eos=False)][-1][0] * math.log(10)
             for word in model.words
@@ -330,8 +330,8 @@ def test_a_thousand_sentences_have_the_scores_of_kenlm(tmp_path, ngram):
         assert isinstance(distribution, BackoffDistribution)
         assert distribution.nats == pytest.approx(listed.nats, abs=1e-6)
         assert distribution.entropy == pytest.approx(listed.entropy, abs=1e-6)
-        assert distribution.of(distribution.top(5)) == pytest.approx(
-            listed.of(listed.top(5)), abs=1e-6
+        assert distribution.nats_of(distribution.top(5)) == pytest.approx(
+            listed.nats_of(listed.top(5)), abs=1e-6
         )
         for number, nats in enumerate(distribution.nats):  # ties are those of the list
             assert distribution.rank(nats, number) == 1 + int((distribution.nats > nats).sum())

@@ -17,13 +17,19 @@ if TYPE_CHECKING:
 
 
 def load_counts(model_id: str, options: LoadOptions) -> WordModel:
-    """Loads `frequency:LANGUAGE` or `ngram:FILE`; see `models.load`."""
-    if problem := refusal(Case(given=options.stored(), counts_words=True)):
+    """Loads `frequency:LANGUAGE` or `ngram:FILE`; see `models.load`.
+
+    Raises `BadInput` for options that such models do not have.
+    """
+    problem = refusal(Case(given=options.stored(), counts_words=True))
+    if problem:
         raise BadInput(f"model {model_id}: {problem}")
     family, _, source = model_id.partition(":")
     if not source:
-        what = "a language, e.g. frequency:en" if family == "frequency" else "a file, ngram:FILE"
-        raise BadInput(f"model {model_id} needs {what}")
+        example = "a language, e.g. frequency:en"
+        if family == "ngram":
+            example = "a file, ngram:FILE"
+        raise BadInput(f"model {model_id} needs {example}")
     if family == "frequency":
         from lmdiag.models.word_counts.frequency import FrequencyModel
 

@@ -30,11 +30,11 @@ _FLOOR = 1e-9
 
 @dataclass(eq=False)
 class FrequencyModel(WordModel):
-    """The frequencies of wordfreq; it remembers nothing.
+    """The frequencies of wordfreq as probabilities, the same after every context.
 
     Attributes:
         language: code of the language.
-        proportions: of `words`.
+        proportions: frequency of each of `words`, as a share of all words.
     """
 
     language: str
@@ -55,7 +55,7 @@ class FrequencyModel(WordModel):
                 raise BadInput(f"wordfreq has no language {language!r}: choose from {names}")
 
             tokenize("0", language)  # needs further packages for some languages
-            proportion_of = get_frequency_dict(language, "best")
+            proportion_of_word = get_frequency_dict(language, "best")
         release = version("wordfreq")
         info = ModelInfo(
             id=model_id,
@@ -66,52 +66,67 @@ class FrequencyModel(WordModel):
             dtype="float64",
             tokenizer="words of wordfreq",
             cased=False,
-            vocab_size=len(proportion_of),
+            vocab_size=len(proportion_of_word),
             n_parameters=0,
             max_length=None,
             sentence_bos=True,
             folds=("case", "forms"),
         )
-        rounded_value = {value: _rounded(value) for value in set(proportion_of.values())}
-        proportions = [rounded_value[value] for value in proportion_of.values()]
-        return cls(info, options, None, [*proportion_of], language, proportions)
+        # few values are distinct
+        rounded_value = {value: _rounded(value) for value in set(proportion_of_word.values())}
+        proportions = [rounded_value[value] for value in proportion_of_word.values()]
+        return cls(info, options, None, list(proportion_of_word), language, proportions)
 
     @property
     def start(self) -> None:
+        """None: frequencies have no state."""
         return None
 
     def memory(self, context: str) -> str:
+        """Returns "": no part of a context matters."""
         return ""
 
     @cached_property
     def _distribution(self) -> Distribution:
+        """The only distribution of the model."""
         return ListedDistribution(np.log(self.proportions))
 
     def distribution(self, state: Any) -> Distribution:
+        """See `WordModel.distribution`; the same for every state."""
         return self._distribution
 
     def read(self, text: str, state: Any) -> WordReading:
-        """Returns wordfreq's number; of languages that it segments, the product over the words."""
+        """Returns the log of a word's frequency, see `WordModel.read`; looked up once per word."""
         if text not in self._readings:
             self._readings[text] = self._look_up(text)
         return self._readings[text]
 
     def _look_up(self, text: str) -> WordReading:
+        """Returns the log of wordfreq's frequency of a text without blanks.
+
+        In languages without spaces between words, wordfreq divides it, and the logs of the words'
+        frequencies are added up. Punctuation has no words.
+        """
         from wordfreq import tokenize, word_frequency
 
         tokens = tokenize(text, self.language)
         if not tokens:  # punctuation
             return WordReading(0.0, 0, None)
-        is_segmented = self.language.partition("-")[0] in ("zh", "ja", "ko")
+        is_divided = self.language.partition("-")[0] in ("zh", "ja", "ko")
+        words = tokens if is_divided else [text]
         nats = 0.0
-        for part in tokens if is_segmented else [text]:
-            proportion = word_frequency(part, self.language)
+        for word in words:
+            proportion = word_frequency(word, self.language)
             if not proportion:
-                self.note(f"not in wordfreq, and counted as {_FLOOR:g}", part)
+                self.note(f"not in wordfreq, and counted as {_FLOOR:g}", word)
             nats += math.log(max(proportion, _FLOOR))
-        return WordReading(nats, len(tokens) if is_segmented else 1, None)
+        return WordReading(nats, len(words), None)
 
 
 def _rounded(proportion: float) -> float:
-    """Returns a proportion with the three digits that `wordfreq.word_frequency` gives of it."""
+    """Returns a proportion rounded to three digits, as `wordfreq.word_frequency` gives it.
+
+    >>> _rounded(0.00012345)
+    0.000123
+    """
     return round(proportion, math.floor(-math.log10(proportion)) + 3)

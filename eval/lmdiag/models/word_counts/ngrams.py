@@ -43,10 +43,10 @@ _MOST_KEPT = 2**22
 
 
 class Memory(NamedTuple):
-    """What an n-gram model remembers.
+    """What an n-gram model remembers of the words before.
 
     Attributes:
-        state: `kenlm.State`, the last words that tell something.
+        state: `kenlm.State`: of the last words, as many as change probabilities.
         last: number of the last word, see `Followers`.
     """
 
@@ -57,72 +57,83 @@ class Memory(NamedTuple):
 class BackoffDistribution(Distribution):
     """The probability of every word after some words, most of which have not been seen there.
 
-    Those have the probability that they have without a context, times a factor. So only `nats`,
-    which EW and MW need, takes a step for each word.
+    Words that have not been seen there have their probability without a context, times a factor.
+    So only `nats`, which EW and MW need, takes a step for each word.
 
     Attributes:
-        alone: the distribution without a context.
+        unigrams: the distribution without a context.
         back_off: log of the factor.
         followers: (n,) numbers of the words that may have been seen there, ascending.
-        scores: (n,) their log-probabilities.
+        follower_nats: (n,) their log-probabilities.
     """
 
     def __init__(
         self,
-        alone: Alone,
+        unigrams: UnigramDistribution,
         back_off: float,
         followers: NDArray[np.int64],
-        scores: NDArray[np.float64],
+        follower_nats: NDArray[np.float64],
     ) -> None:
         super().__init__()
-        self.alone = alone
+        self.unigrams = unigrams
         self.back_off = back_off
         self.followers = followers
-        self.scores = scores
+        self.follower_nats = follower_nats
 
     @cached_property
     def nats(self) -> NDArray[np.float64]:
-        nats = self.alone.nats + self.back_off
-        nats[self.followers] = self.scores
+        """(words,) log-probabilities."""
+        nats = self.unigrams.nats + self.back_off
+        nats[self.followers] = self.follower_nats
         return nats
 
     @cached_property
     def entropy(self) -> float:
+        """Bits: -sum p log2 p, without a step for each word."""
         # Followers have probabilities p of their own. Any other word has f q: the factor f times q,
         # its probability without a context. Its summand, f q ln(f q) = f (q ln f + q ln q),
         # follows from the sums of q and of q ln q over all words, less those over followers.
-        nats = self.alone.nats[self.followers]
-        others = self.alone.mass - float(np.exp(nats).sum())
-        negative = self.alone.negative_entropy - float((np.exp(nats) * nats).sum())
-        of_others = math.exp(self.back_off) * (self.back_off * others + negative)
-        of_followers = float((np.exp(self.scores) * self.scores).sum())
-        return -(of_others + of_followers) / math.log(2)
+        nats = self.unigrams.nats[self.followers]
+        sum_q = self.unigrams.mass - float(np.exp(nats).sum())
+        sum_q_ln_q = self.unigrams.negative_entropy - float((np.exp(nats) * nats).sum())
+        terms_of_others = math.exp(self.back_off) * (self.back_off * sum_q + sum_q_ln_q)
+        terms_of_followers = float((np.exp(self.follower_nats) * self.follower_nats).sum())
+        return -(terms_of_others + terms_of_followers) / math.log(2)
 
     def top(self, k: int) -> NDArray[np.int64]:
-        first = self.alone.order[: k + len(self.followers)]
-        candidates = np.union1d(first, self.followers)
-        return candidates[np.argsort(-self.of(candidates), kind="stable")][:k]
+        """See `Distribution.top`."""
+        # the k most probable words that are no followers are among these
+        most_probable_unigrams = self.unigrams.order[: k + len(self.followers)]
+        candidates = np.union1d(most_probable_unigrams, self.followers)  # ascending
+        order = np.argsort(-self.nats_of(candidates), kind="stable")  # ties by number
+        return candidates[order][:k]
 
-    def of(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-        backed_off = self.alone.nats[numbers] + self.back_off
+    def nats_of(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        """See `Distribution.nats_of`."""
+        backed_off = self.unigrams.nats[numbers] + self.back_off
         if not len(self.followers):
             return backed_off
-        places = np.searchsorted(self.followers, numbers).clip(max=len(self.followers) - 1)
-        is_follower = self.followers[places] == numbers
-        return np.where(is_follower, self.scores[places], backed_off)
+        index = np.searchsorted(self.followers, numbers).clip(max=len(self.followers) - 1)
+        is_follower = self.followers[index] == numbers
+        return np.where(is_follower, self.follower_nats[index], backed_off)
 
     def rank(self, nats: float, number: int | None = None) -> int:
-        alone = nats - self.back_off
+        """See `Distribution.rank`; counts other words by their probability without a context."""
+        # what a word that is no follower needs without a context to be as probable
+        unigram_nats = nats - self.back_off
         if number is not None:  # as it stands in the list, also of words that are tied with it
-            nats = float(self.of(np.array([number]))[0])
-            is_seen = number in self.followers
-            alone = nats - self.back_off if is_seen else float(self.alone.nats[number])
-        above = count_above(self.alone.ascending, alone)
-        above -= int((self.alone.nats[self.followers] > alone).sum())
-        return 1 + above + int((self.scores > nats).sum())
+            nats = float(self.nats_of(np.array([number]))[0])
+            is_follower = number in self.followers
+            unigram_nats = nats - self.back_off
+            if not is_follower:
+                unigram_nats = float(self.unigrams.nats[number])
+        n_above = count_above(self.unigrams.ascending, unigram_nats)
+        n_above -= int((self.unigrams.nats[self.followers] > unigram_nats).sum())
+        n_followers_above = int((self.follower_nats > nats).sum())
+        return 1 + n_above + n_followers_above
 
 
-class Alone(ListedDistribution):
+class UnigramDistribution(ListedDistribution):
     """The distribution of an n-gram model without a context."""
 
     @cached_property
@@ -149,8 +160,8 @@ class NgramModel(WordModel):
     path: Path
     ngrams: Any
     has_unknown: bool
-    _words_of: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
-    _distributions: dict[Any, Distribution] = field(default_factory=dict, init=False)
+    _words_of_text: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
+    _distributions: dict[Memory, Distribution] = field(default_factory=dict, init=False)
 
     @classmethod
     def load(cls, model_id: str, source: str, options: LoadOptions) -> Self:
@@ -168,7 +179,7 @@ class NgramModel(WordModel):
             ) from None
         path = Path(user_path(source))
         try:
-            file = read_ngram_file(path)
+            file = read_ngram_file(path)  # what kenlm does not check
         except OSError as error:
             problem = error.strerror or shortened(error)
             raise BadInput(f"model {model_id} cannot be read: {problem}") from None
@@ -210,115 +221,135 @@ class NgramModel(WordModel):
 
     @cached_property
     def start(self) -> Memory:
+        """The memory at the beginning of a text, after `<s>`."""
         state = _new_state()
         self.ngrams.BeginSentenceWrite(state)
         return Memory(state, Followers.begin(len(self.words)))
 
     def memory(self, context: str) -> str:
+        """Returns the whole context."""
         return context
 
     def distribution(self, state: Memory) -> Distribution:
+        """See `WordModel.distribution`; keeps what it computed, up to `_MOST_KEPT` numbers."""
         if state not in self._distributions:
-            if len(self._distributions) >= max(1, _MOST_KEPT // len(self.words)):
+            most_distributions = max(1, _MOST_KEPT // len(self.words))
+            if len(self._distributions) >= most_distributions:
                 self._distributions.clear()
-            self._distributions[state] = self._computed(state)
+            self._distributions[state] = self._compute_distribution(state)
         return self._distributions[state]
 
-    def _computed(self, memory: Memory) -> Distribution:
-        """The distribution after some words; a KenLM binary does not list its n-grams: by word."""
+    def _compute_distribution(self, memory: Memory) -> Distribution:
+        """Returns the probability of every word after what the model remembers.
+
+        Only words that follow the last word in some n-gram are asked of kenlm, and one other word,
+        which gives the factor of all others. A KenLM binary does not list its n-grams: then every
+        word is asked.
+        """
         if self._followers is None:
             return ListedDistribution(self._nats(memory.state, self.words))
         followers = self._followers.of(memory.last)
-        scores = self._nats(memory.state, [self.words[number] for number in followers])
-        others = np.flatnonzero(followers != np.arange(len(followers)))
-        # the first word that is not a follower
-        other = int(others[0]) if len(others) else len(followers)
-        if other == len(self.words):
-            return ListedDistribution(scores)
-        [nats] = self._nats(memory.state, [self.words[other]])
-        back_off = float(nats - self._alone.nats[other])
-        return BackoffDistribution(self._alone, back_off, followers, scores)
+        follower_nats = self._nats(memory.state, [self.words[number] for number in followers])
+        # the first word that is no follower: numbers of followers are ascending and distinct
+        gaps = np.flatnonzero(followers != np.arange(len(followers)))
+        other_word = int(gaps[0]) if len(gaps) else len(followers)
+        if other_word == len(self.words):  # all words are followers
+            return ListedDistribution(follower_nats)
+        [nats] = self._nats(memory.state, [self.words[other_word]])
+        back_off = float(nats - self._unigrams.nats[other_word])
+        return BackoffDistribution(self._unigrams, back_off, followers, follower_nats)
 
     def _nats(self, state: Any, words: Sequence[str]) -> NDArray[np.float64]:
-        """The log-probability of each of some words after a `kenlm.State`."""
+        """Returns the (words,) log-probability of each word after a `kenlm.State`."""
         score = self.ngrams.BaseScore
-        after = _new_state()
-        log10 = np.array([score(state, word, after) for word in words])
+        unused_state = _new_state()  # kenlm writes the state after each word into it
+        log10 = np.array([score(state, word, unused_state) for word in words])
         if len(log10) and log10.max() > _ROUNDING:
-            self._refuse(words[int(log10.argmax())])
+            self._refuse_above_1(words[int(log10.argmax())])
         return log10 * _LN_10
 
-    def _refuse(self, word: str) -> NoReturn:
-        """Raises the error of a probability above 1, as of back-offs that nothing checks."""
+    def _refuse_above_1(self, word: str) -> NoReturn:
+        """Raises the error of a word with a probability above 1.
+
+        Back-offs of a damaged file can make such a probability: neither kenlm nor
+        `read_ngram_file` checks them.
+        """
         raise BadInput(
             f"model {self.info.id} is not a usable file of n-grams: the probability of "
             f"{visible(word)!r} after some words is above 1"
         )
 
     @cached_property
-    def _alone(self) -> Alone:
+    def _unigrams(self) -> UnigramDistribution:
+        """The distribution without a context."""
         state = _new_state()
         self.ngrams.NullContextWrite(state)
-        return Alone(self._nats(state, self.words))
+        return UnigramDistribution(self._nats(state, self.words))
 
     @cached_property
     def _followers(self) -> Followers | None:
+        """The words that follow each word in n-grams of the file; None of a KenLM binary."""
         return read_followers(self.path, self.words)
 
-    def read(self, text: str, state: Any) -> WordReading:
-        """Returns the log-probability of the words of a text without blanks, by the chain rule."""
-        if text not in self._words_of:
-            self._words_of[text] = tuple(self._divided(text))
-        words = self._words_of[text]
+    def read(self, text: str, state: Memory) -> WordReading:
+        """Returns the log-probability of the words of a text without blanks, by the chain rule.
+
+        For example, "dog," may be the words "dog" and ",". The log-probability is None if a word is
+        not in a file that has no probability of unknown words.
+        """
+        if text not in self._words_of_text:
+            self._words_of_text[text] = tuple(self._divide(text))
+        words = self._words_of_text[text]
         log10 = 0.0
         number = None
         for word in words:
-            after = _new_state()
-            score = self.ngrams.BaseScore(state.state, word, after)
+            state_after = _new_state()
+            score = self.ngrams.BaseScore(state.state, word, state_after)
             if score > _ROUNDING:
-                self._refuse(word)
+                self._refuse_above_1(word)
             log10 += score
             number = self.numbers.get(word)
             last = Followers.unknown(len(self.words)) if number is None else number
-            state = Memory(after, last)
+            state = Memory(state_after, last)
         if not self.has_unknown and any(word not in self.numbers for word in words):
             return WordReading(None, 0, state)
         return WordReading(log10 * _LN_10, len(words), state, number)
 
-    def _divided(self, text: str) -> Iterator[str]:
+    def _divide(self, text: str) -> Iterator[str]:
         """Yields the words of the vocabulary in a text without blanks.
 
-        That is the text itself if it is in the vocabulary, else the punctuation at its edges that
-        is there, and what stands between.
+        That is the text itself if it is in the vocabulary. Otherwise these are the punctuation
+        marks at its edges that are in the vocabulary, and the word between them; "<unk>" stands for
+        a word that is not in the vocabulary.
         """
         if form := self._vocabulary_form(text):
             yield form
             return
-        marks = [unicodedata.category(char)[0] == "P" for char in text]
-        if all(marks):
+        is_punctuation = [unicodedata.category(character)[0] == "P" for character in text]
+        if all(is_punctuation):
             yield from self._marks(text)
             return
-        first = marks.index(False)
-        last = len(text) - marks[::-1].index(False)
-        yield from self._marks(text[:first])
-        core = text[first:last]
-        form = self._vocabulary_form(core)
+        start = is_punctuation.index(False)
+        end = len(text) - is_punctuation[::-1].index(False)
+        yield from self._marks(text[:start])
+        word = text[start:end]
+        form = self._vocabulary_form(word)
         if not form:
-            what = "counted as <unk>" if self.has_unknown else "without a probability"
-            self.note(f"not in the file, and {what}", core)
+            treatment = "counted as <unk>" if self.has_unknown else "without a probability"
+            self.note(f"not in the file, and {treatment}", word)
         yield form or "<unk>"
-        yield from self._marks(text[last:])
+        yield from self._marks(text[end:])
 
-    def _marks(self, text: str) -> Iterator[str]:
-        """Yields the punctuation marks that the vocabulary has."""
-        for mark in text:
+    def _marks(self, punctuation: str) -> Iterator[str]:
+        """Yields the marks of some punctuation that the vocabulary has, and notes the others."""
+        for mark in punctuation:
             if mark in self.numbers:
                 yield mark
             else:
                 self.note("punctuation that is not in the file, and left out", mark)
 
     def _vocabulary_form(self, word: str) -> str:
-        """The word as the vocabulary has it: as it is, else in lower case; "" if it does not."""
+        """Returns the word as the vocabulary has it: as it is, else in lower case, else ""."""
         if word in self.numbers:
             return word
         lower = word.lower()
@@ -329,13 +360,17 @@ class NgramModel(WordModel):
 
 
 def _reason(error: Exception) -> str:
-    """The first sentence of an error of kenlm, without its file, its source and its conditions."""
-    text = re.sub(
-        r"^Cannot read model '.*?' \(|( Byte: \d+)?\)?$", "", " ".join(str(error).split())
-    )
+    """Returns what an error of kenlm says is wrong with a file, in a few words.
+
+    Its message is like "Cannot read model 'FILE' (lm/model.cc:70 in CLASS threw FormatLoadException
+    because `CONDITION'. REASON. Byte: 12)"; only REASON is returned.
+    """
+    text = " ".join(str(error).split())
+    text = re.sub(r"^Cannot read model '.*?' \(|( Byte: \d+)?\)?$", "", text)
     text = re.sub(r"^.*? threw \w+( because `.*?')?\. ?", "", text)
-    if found := re.search(r"order (\d+) .* compiled to support up to (\d+)", text):
-        order, highest = found.groups()
+    orders = re.search(r"order (\d+) .* compiled to support up to (\d+)", text)
+    if orders:
+        order, highest = orders.groups()
         remedy = f"compile it again with MAX_ORDER={order} in the environment of pip"
         return f"it has n-grams of {order} words, and kenlm was built for {highest}: {remedy}"
     return shortened(text.partition(". ")[0])

@@ -43,8 +43,8 @@ class VerbNumbers(NamedTuple):
     """The verbs of EW and MW.
 
     Attributes:
-        forms: (2, verbs) numbers of the singular and the plural forms.
-        digest: of these.
+        forms: (2, verbs) numbers in the vocabulary of the singular and of the plural forms.
+        digest: of these numbers, for keys.
     """
 
     forms: NDArray[np.int64]
@@ -63,12 +63,18 @@ class Distribution(ABC):
         """(words,) log-probabilities."""
 
     def agreement(self, verbs: VerbNumbers, number: Number) -> tuple[float | None, ...]:
-        """Returns EW and MW over verbs, see `Answer`; the same for all contexts of frequencies."""
-        if (verbs.digest, number) not in self._agreement:
+        """Returns EW and MW, see `Answer.agreement`; kept, since many contexts may share them.
+
+        Args:
+            verbs: the verbs.
+            number: the right number, "singular" or "plural".
+        """
+        key = verbs.digest, number
+        if key not in self._agreement:
             right_first = verbs.forms[::-1] if number == "plural" else verbs.forms
             values = values_of_distribution(self.nats, self.ascending, right_first)
-            self._agreement[verbs.digest, number] = values
-        return self._agreement[verbs.digest, number]
+            self._agreement[key] = values
+        return self._agreement[key]
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
@@ -84,23 +90,23 @@ class Distribution(ABC):
     def entropy(self) -> float:
         """Bits: -sum p log2 p."""
         probabilities = np.exp(self.nats)
-        terms = probabilities * np.where(probabilities > 0, self.nats, 0.0)
+        terms = probabilities * np.where(probabilities > 0, self.nats, 0.0)  # 0 for p = 0
         return float(-terms.sum() / math.log(2))
 
     def top(self, k: int) -> NDArray[np.int64]:
         """Returns the numbers of the k most probable words, ties by number."""
         return self.order[:k]
 
-    def of(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Returns the log-probabilities of some words."""
+    def nats_of(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Returns the log-probabilities of the words with these numbers."""
         return self.nats[numbers]
 
     def rank(self, nats: float, number: int | None = None) -> int:
-        """Returns 1 + the number of words that are more probable.
+        """Returns 1 + the number of words that are more probable than a candidate.
 
         Args:
-            nats: log-probability of a word or of several.
-            number: of the word, if it is one of the vocabulary.
+            nats: log-probability of the candidate, which may be several words.
+            number: of the candidate, if it is a word of the vocabulary.
         """
         return 1 + count_above(self.ascending, nats)
 
@@ -118,18 +124,18 @@ class ListedDistribution(Distribution):
 
 
 def count_above(ascending: NDArray[np.float64], value: float) -> int:
-    """Returns how many of some values in ascending order are greater than a value."""
+    """Returns how many items of an ascending array are greater than a value."""
     return len(ascending) - int(np.searchsorted(ascending, value, side="right"))
 
 
 class WordReading(NamedTuple):
-    """What a model says of what stands between two blanks.
+    """What a model says of a text without blanks, for example "dog" or "dog,".
 
     Attributes:
         nats: log-probability of its words; 0 where it has none, None where the model gives none.
         n_words: words of the model in it; 0 for punctuation that the model does not have.
         state: what the model remembers after it.
-        number: of its word, if it is one of the vocabulary.
+        number: of its last word, if it is one of the vocabulary.
     """
 
     nats: float | None
@@ -144,7 +150,8 @@ class WordModel(Model):
 
     Attributes:
         words: its vocabulary.
-        notes: what happened to words -> the words, of those that were not read as they are.
+        notes: for words that were not read as they are, what happened -> the words, for example
+            "not in the file, and counted as <unk>" -> {"merry-go-round": None}.
     """
 
     words: Sequence[str]
@@ -177,48 +184,69 @@ class WordModel(Model):
         """Returns the part of a context that an answer depends on."""
 
     def encode(self, question: Question | Sentence) -> Question | Sentence:
-        # read here, so that the notes have all words also where a run is resumed or shared
-        n_notes = sum(map(len, self.notes.values()))
+        """Returns the question unchanged, and updates the warning of words not read as they are.
+
+        Its words are read here, so that the warning has all words also where the answers of a run
+        are saved ones or are shared with other processes.
+        """
+        n_notes_before = self._count_notes()
         for text in self._texts(question):
             self.read(text, self.start)
-        if sum(map(len, self.notes.values())) > n_notes:
-            self.warning = f"model {self.info.id}: " + "; ".join(
-                f"{len(words)} {'words are' if len(words) > 1 else 'word is'} {what} "
-                f"({first_few([repr(word) for word in words])})"
-                for what, words in self.notes.items()
-            )
+        if self._count_notes() > n_notes_before:
+            problems = []
+            for what, words in self.notes.items():
+                subject = "words are" if len(words) > 1 else "word is"
+                listed_words = first_few([repr(word) for word in words])
+                problems.append(f"{len(words)} {subject} {what} ({listed_words})")
+            self.warning = f"model {self.info.id}: " + "; ".join(problems)
         return question
 
+    def _count_notes(self) -> int:
+        """Returns the number of words in `notes`."""
+        return sum(len(words) for words in self.notes.values())
+
     def _texts(self, question: Question | Sentence) -> list[str]:
-        """The parts of a question without blanks that are read."""
+        """Returns the texts without blanks that the model reads for a question.
+
+        These are the words of a sentence, or those of a context and of the candidates.
+        """
         if isinstance(question, Sentence):
-            return [question.text[start:end] for start, end in _parts(question)]
+            return [question.text[start:end] for start, end in _word_parts(question)]
         texts = [self.memory(question.query.context), *question.words]
         return [part for text in texts for part in text.split()]
 
     def note(self, what: str, word: str) -> None:
-        """Keeps a word that is not read as it is, for the warning of a run."""
+        """Keeps a word that is not read as it is, see `notes`."""
         self.notes.setdefault(what, {})[word] = None
 
     def key(self, encoded: Question | Sentence, top: int) -> str:
-        parts: tuple[Any, ...] = tuple(encoded) if isinstance(encoded, Sentence) else ()
-        if isinstance(encoded, Question):
-            verbs = self._verbs.digest if encoded.number and self._verbs else ""
+        """See `Model.key`: a digest of all that the answer depends on."""
+        parts: tuple[Any, ...] = ()
+        if isinstance(encoded, Sentence):
+            parts = tuple(encoded)
+        else:
+            verbs_digest = self._verbs.digest if encoded.number and self._verbs else ""
             options = encoded.words, encoded.number, encoded.entropy, top
-            parts = self.memory(encoded.query.context), *options, verbs
+            parts = self.memory(encoded.query.context), *options, verbs_digest
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     _verbs: VerbNumbers | None = field(default=None, init=False)
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
-        numbers = [tuple(map(self.numbers.get, forms)) for forms in pairs]
-        both_known = [(a, b) for a, b in numbers if a is not None and b is not None and a != b]
-        forms = np.array([*dict.fromkeys(both_known)], dtype=np.int64).reshape(-1, 2).T
+        """See `Model.set_verbs`; verbs count that have two different forms in the vocabulary."""
+        numbers_of_verbs: dict[tuple[int, int], None] = {}  # distinct, in order
+        for singular_form, plural_form in pairs:
+            singular = self.numbers.get(singular_form)
+            plural = self.numbers.get(plural_form)
+            if singular is not None and plural is not None and singular != plural:
+                numbers_of_verbs[singular, plural] = None
+        forms = np.array(list(numbers_of_verbs), dtype=np.int64).reshape(-1, 2).T
         digest = hashlib.sha256(forms.tobytes()).hexdigest()
         self._verbs = VerbNumbers(forms, digest) if forms.size else None
         return forms.shape[1]
 
     def plan(self, encoded: Sequence[Any], batch_size: int | None = None) -> list[list[int]]:
+        """See `Model.plan`: batches of equal size, since no question takes longer than others."""
         return batches_in_order(len(encoded), batch_size or _BATCH)
 
     def at_layers(self, layers: Sequence[str | int]) -> NoReturn:
@@ -229,40 +257,50 @@ class WordModel(Model):
         return replace(self, options=options)
 
     def answer(self, batch: Sequence[Any], top: int) -> list[Answer | SentenceAnswer]:
-        return [
-            self._sentence(part) if isinstance(part, Sentence) else self._blank(part, top)
-            for part in batch
-        ]
+        """Returns the answers to a batch, see `Model.answer`."""
+        answers: list[Answer | SentenceAnswer] = []
+        for question in batch:
+            if isinstance(question, Sentence):
+                answers.append(self._answer_sentence(question))
+            else:
+                answers.append(self._answer_question(question, top))
+        return answers
 
-    def _after(self, context: str) -> Any:
-        """Returns what the model remembers after a context."""
+    def _state_after(self, context: str) -> Any:
+        """Returns what the model remembers after a context that begins a text."""
         state = self.start
         for word in context.split():
             state = self.read(word, state).state
         return state
 
-    def _blank(self, question: Question, top: int) -> Answer:
-        """Returns the answer to a question about a blank."""
-        state = self._after(self.memory(question.query.context))
+    def _answer_question(self, question: Question, top: int) -> Answer:
+        """Returns the answer to a question about a blank, with a list of `top` words."""
+        state = self._state_after(self.memory(question.query.context))
         distribution = self.distribution(state)
-        listed = distribution.top(top)
+        top_numbers = distribution.top(top)
         agreement = None
         if question.number and self._verbs:
             agreement = distribution.agreement(self._verbs, question.number)
         return Answer(
-            {word: self._score(word, state, distribution) for word in question.words},
-            tuple(self.words[number] for number in listed),
-            tuple(distribution.of(listed).tolist()),
-            agreement,
-            distribution.entropy if question.entropy else None,
+            words={word: self._score(word, state, distribution) for word in question.words},
+            top_words=tuple(self.words[number] for number in top_numbers),
+            top_log_probs=tuple(distribution.nats_of(top_numbers).tolist()),
+            agreement=agreement,
+            entropy=distribution.entropy if question.entropy else None,
         )
 
-    def _score(self, word: str, state: Any, distribution: Distribution) -> WordScore:
-        """The score of a word, or of several with blanks between them by the chain rule."""
+    def _score(self, candidate: str, state: Any, distribution: Distribution) -> WordScore:
+        """Returns the score of a candidate, which may be several words, by the chain rule.
+
+        Args:
+            candidate: text, may have blanks.
+            state: what the model remembers before it.
+            distribution: the probability of every word there, for the rank.
+        """
         nats = 0.0
         n_words = 0
-        number = None
-        for part in word.split():
+        number = None  # of the candidate's only word
+        for part in candidate.split():
             reading = self.read(part, state)
             if reading.nats is None:
                 return WordScore(None, None, 0)
@@ -270,16 +308,20 @@ class WordModel(Model):
             n_words += reading.n_words
             number = reading.number if n_words == 1 else None
             state = reading.state
-        if not n_words:
+        if not n_words:  # punctuation that the model does not have
             return WordScore(None, None, 0)
         return WordScore(nats, distribution.rank(nats, number), n_words)
 
-    def _sentence(self, sentence: Sentence) -> SentenceAnswer:
-        """Returns the log-probability of each word of a sentence, and the entropies."""
+    def _answer_sentence(self, sentence: Sentence) -> SentenceAnswer:
+        """Returns the log-probability of each word of a sentence.
+
+        Where it is asked for, also the entropy before each word; None for a word that the model
+        does not read.
+        """
         spans = []
         entropies: list[float | None] = []
         state = self.start
-        for start, end in _parts(sentence):
+        for start, end in _word_parts(sentence):
             reading = self.read(sentence.text[start:end], state)
             if sentence.entropy:
                 bits = self.distribution(state).entropy if reading.n_words else None
@@ -289,8 +331,12 @@ class WordModel(Model):
         return SentenceAnswer(tuple(spans), tuple(entropies))
 
 
-def _parts(sentence: Sentence) -> Iterator[tuple[int, int]]:
-    """Yields where the words of a sentence begin and end, divided where it is cut."""
+def _word_parts(sentence: Sentence) -> Iterator[tuple[int, int]]:
+    """Yields start and end, in characters, of each word of a sentence, or of each part of it.
+
+    Words are separated by blanks, and divided where the sentence has a cut. For example, the text
+    "a bird." with the cut 6 has (0, 1), (2, 6) and (6, 7).
+    """
     for word in _WORD.finditer(sentence.text):
         cuts = [cut for cut in sentence.cuts if word.start() < cut < word.end()]
         edges = [word.start(), *cuts, word.end()]
