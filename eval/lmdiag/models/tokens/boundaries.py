@@ -32,6 +32,7 @@ from lmdiag.models.tokens.vocabulary import Vocabulary
 _JOINERS = "-'’‐‑\u200c\u200d"
 """Hyphens, apostrophes, and the joiners of scripts that shape their letters."""
 
+# These are matched with the classes of characters, see `_classes`.
 _WORD = re.compile(r"w+(?:-w+)*")
 _BEGINNING = re.compile(r"(?:w+(?:-w+)*-?)?")
 _CONTINUING = re.compile(r"w|-(?:w|\?|$)|\?")
@@ -68,15 +69,19 @@ class Boundaries:
         self._vocabulary = vocabulary
         self._surfaces = [vocabulary.item(token).surface for token in range(size)]
         self.continues = torch.tensor([self._continues(surface) for surface in self._surfaces])
-        self._goes_on = bool(self.continues.any())
-        self._starts = [  # where words have the mark of a word's start, and where they lack it
-            torch.tensor([self.parse_prefix((t,), bare=bare) != _NO_PREFIX for t in range(size)])
+        self._has_longer_words = bool(self.continues.any())
+        self._can_start = {  # bare -> (vocabulary,) whether a word can start with the item
+            bare: torch.tensor(
+                [self.parse_prefix((t,), bare=bare) != _NO_PREFIX for t in range(size)]
+            )
             for bare in (False, True)
-        ]
-        self.certain = vocabulary.convention.marks_ends or not self._goes_on
+        }
+        self.certain = vocabulary.convention.marks_ends or not self._has_longer_words
 
     def parse_prefix(self, pieces: Pieces, *, bare: bool) -> Prefix:
-        """Returns what pieces (at least one) are as the beginning of a word.
+        """Returns the word that pieces (at least one) spell, and whether a longer one may follow.
+
+        For example, the pieces of " dog-" spell no word, but " dog-like" begins with them.
 
         Args:
             pieces: token ids.
@@ -90,7 +95,8 @@ class Boundaries:
         except UnicodeDecodeError:
             return _NO_PREFIX
         marks_ends = self._vocabulary.convention.marks_ends
-        if not marks_ends and not bare:
+        has_start_mark = not marks_ends and not bare
+        if has_start_mark:
             if not text.startswith(" "):
                 return _NO_PREFIX
             text = text[1:]
@@ -98,75 +104,96 @@ class Boundaries:
         if None in surfaces or not _BEGINNING.fullmatch(classes):
             return _NO_PREFIX
         has_end_mark = marks_ends and self._vocabulary.item(pieces[-1]).ends
-        bytes_are_missing = bool(decoder.getstate()[0])
-        is_whole = has_end_mark or not (marks_ends or bytes_are_missing)
-        word = text if is_whole and _WORD.fullmatch(classes) else None
-        return Prefix(word, self._goes_on and not has_end_mark)
+        lacks_end_mark = marks_ends and not has_end_mark
+        ends_within_character = bool(decoder.getstate()[0])  # bytes that are not decoded yet
+        may_end = has_end_mark or not (lacks_end_mark or ends_within_character)
+        word = text if may_end and _WORD.fullmatch(classes) else None
+        return Prefix(word, self._has_longer_words and not has_end_mark)
 
     def may_follow(self, pieces: Pieces, *, bare: bool) -> torch.Tensor:
-        """Returns which items may come next in a word: (vocabulary,) booleans."""
-        return self.continues if pieces else self._starts[bare]
+        """Returns which items may come next in a word: (vocabulary,) booleans.
+
+        Args:
+            pieces: the word's token ids so far; empty for the items that may start a word.
+            bare: see `parse_prefix`.
+        """
+        return self.continues if pieces else self._can_start[bare]
 
     def end_log_prob(self, log_probs: torch.Tensor) -> torch.Tensor:
-        """Returns the log-probability that the next item does not continue a word.
+        """Returns the (reads,) log-probabilities that the next item does not continue a word.
 
-        Both are in nats: (reads, vocabulary) to (reads,); 0 throughout if `certain`.
+        They are 0 throughout if `certain`, since the pieces themselves tell the end.
+
+        Args:
+            log_probs: (reads, vocabulary), nats.
         """
         if self.certain:
             return torch.zeros_like(log_probs[:, 0])
         return _log_prob_without(self.continues, log_probs)
 
     def whitespace_log_prob(self, log_probs: torch.Tensor) -> torch.Tensor:
-        """Returns the log-probability that white space, or the end of the text, comes next.
+        """Returns the (reads,) log-probabilities that white space or the text's end comes next.
 
-        Both are in nats: (reads, vocabulary) to (reads,).
+        Args:
+            log_probs: (reads, vocabulary), nats.
         """
-        return _log_prob_without(~self._whitespace, log_probs)
+        return _log_prob_without(~self._follows_whitespace, log_probs)
 
     @cached_property
-    def _whitespace(self) -> torch.Tensor:
-        """(vocabulary,) whether white space, or the end of the text, comes with an item.
-
-        An item of a vocabulary without white space may follow it in a text. Punctuation touches
-        what is before it, but for opening brackets and quotation marks.
-        """
+    def _follows_whitespace(self) -> torch.Tensor:
+        """(vocabulary,) whether white space stands before an item, or it ends the text."""
         return torch.tensor(
-            [surface is None or self._follows_whitespace(surface) for surface in self._surfaces]
+            [surface is None or self._is_after_whitespace(surface) for surface in self._surfaces]
         )
 
-    def _follows_whitespace(self, surface: bytes) -> bool:
-        """Whether an item with this text in UTF-8 has white space before it."""
+    def _is_after_whitespace(self, surface: bytes) -> bool:
+        """Whether white space stands before the text of an item, or at its beginning.
+
+        Where a vocabulary does not encode white space, this is the case for items that start a
+        word, and of punctuation for opening brackets and quotation marks alone.
+        """
         if self._vocabulary.convention.encodes_whitespace:
             return surface.decode("utf-8", "ignore")[:1].isspace()
-        character = surface.decode("utf-8", "replace").strip()[:1] or " "
-        kind = unicodedata.category(character)
-        starts_word = self._vocabulary.convention.marks_ends or surface.startswith(b" ")
-        return starts_word and (kind[0] != "P" or kind in ("Ps", "Pi"))
+        first_character = surface.decode("utf-8", "replace").strip()[:1] or " "
+        category = unicodedata.category(first_character)
+        # of a vocabulary that marks ends, each item may start a word
+        may_start_word = self._vocabulary.convention.marks_ends or surface.startswith(b" ")
+        is_punctuation = category[0] == "P"
+        is_opening = category in ("Ps", "Pi")
+        return may_start_word and (is_opening or not is_punctuation)
 
     def _continues(self, surface: bytes | None) -> bool:
-        """Whether a word can go on with an item; None is an item without a text."""
-        if self._vocabulary.convention.marks_ends:  # what comes after a piece without the mark
+        """Whether an item can continue a word; its text in UTF-8 is None for a control token."""
+        if self._vocabulary.convention.marks_ends:  # a piece without an end mark is continued
             return bool(surface)
         text = (surface or b"").decode("utf-8", "replace")
         return bool(_CONTINUING.match(_classes(text[:2])))
 
 
 def _log_prob_without(excluded: torch.Tensor, log_probs: torch.Tensor) -> torch.Tensor:
-    """Returns the log-probability of all items but some: (reads,), at most 0."""
+    """Returns the (reads,) log-probabilities of all items that are not excluded, at most 0.
+
+    `excluded` is (vocabulary,) booleans, and `log_probs` are (reads, vocabulary).
+    """
     excluded = excluded.to(log_probs.device)
     # summed over the items that are left: 1 - p of the others loses all digits where p is near 1
     return log_probs.masked_fill(excluded, -torch.inf).logsumexp(-1).clamp(max=0.0)
 
 
 def _classes(text: str) -> str:
-    """Returns w for each character of a word, - for a joiner, ? for a part of one, . otherwise."""
-    return "".join(map(_class_of, text))
+    """Returns the class of each character, for example "ww-w." for "do-t.".
+
+    The classes are w for a character of a word, - for a joiner, ? for a part of a character, and .
+    for all others.
+    """
+    return "".join(_class_of(character) for character in text)
 
 
 def _class_of(character: str) -> str:
-    """Returns the class of a character, see `_classes`."""
+    """Returns the class of a character: w, -, ? or ., see `_classes`."""
     if character.isalnum() or unicodedata.category(character)[0] == "M":
         return "w"
     if character in _JOINERS:
         return "-"
-    return "?" if character == "\ufffd" else "."
+    is_part_of_character = character == "\ufffd"  # stands for bytes that are not decoded
+    return "?" if is_part_of_character else "."

@@ -64,38 +64,53 @@ class Blank:
 
     @property
     def opens_text(self) -> bool:
-        """Whether it can be read with nothing to its left."""
+        """Whether it can be read with nothing to its left: the model answers at the mask."""
         return self.mask is not None and not self.lead
 
     def partial_words(self, pieces: Pieces, *, end: bool = False) -> list[PartialWord]:
-        """Returns what stands before each piece of a word and, if `end`, after the last one."""
+        """Returns the pieces before each piece of a word and, if `end`, the whole word, too.
+
+        For example, for the pieces (5, 6) these are (), (5,) and, if `end`, (5, 6).
+        """
         total = 0 if self.mask is None else len(pieces)
-        return [PartialWord(pieces[:n], total) for n in range(len(pieces) + end)]
+        n_partials = len(pieces) + 1 if end else len(pieces)
+        return [PartialWord(pieces[:n], total) for n in range(n_partials)]
 
     def row(self, partial: PartialWord) -> TokenRow:
-        """Returns the row that reads the distribution after the first pieces of a word."""
-        end = len(self.left) + len(partial.pieces)
+        """Returns the row that reads the distribution after the first pieces of a word.
+
+        For a masked model, masks stand for the pieces that are left.
+        """
+        next_position = len(self.left) + len(partial.pieces)
         if self.mask is None:
-            return TokenRow(self.left + partial.pieces, (end - 1,), self.source)
+            return TokenRow(self.left + partial.pieces, (next_position - 1,), self.source)
         masks = (self.mask,) * (partial.total - len(partial.pieces))
-        return TokenRow(self.left + partial.pieces + masks + self.right, (end - self.lead,))
+        ids = self.left + partial.pieces + masks + self.right
+        return TokenRow(ids, (next_position - self.lead,))
 
     def rows(self, words: Iterable[Pieces]) -> tuple[list[TokenRow], list[PartialWord]]:
-        """Returns rows that read what words need, as few as possible, and what each read follows.
+        """Returns the rows that give the probabilities of words, as few as possible.
 
         A masked model needs a row per partial word; the one of the blank serves all words of one
         piece. A row that continues a text reads all partial words that it begins with.
+
+        Args:
+            words: pieces of each word.
+
+        Returns:
+            the rows, and the partial word of each read of theirs; the first is the blank itself.
         """
         if self.mask is not None:
-            partials_of_words = [
-                partial for pieces in words for partial in self.partial_words(pieces)
-            ]
-            partials = list(dict.fromkeys([PartialWord((), 1), *partials_of_words]))
-            return [self.row(partial) for partial in partials], partials
+            partials = [PartialWord((), 1)]
+            for pieces in words:
+                partials += self.partial_words(pieces)
+            distinct_partials = list(dict.fromkeys(partials))
+            return [self.row(partial) for partial in distinct_partials], distinct_partials
         rows: list[TokenRow] = []
         read_partials: dict[PartialWord, None] = {}
+        beginnings = {(), *(pieces[:-1] for pieces in words)}  # the last piece is only scored
         # the longest first: a row reads all partial words that it begins with
-        for pieces in sorted({(), *(word[:-1] for word in words)}, key=lambda p: (-len(p), p)):
+        for pieces in sorted(beginnings, key=lambda beginning: (-len(beginning), beginning)):
             unread = [p for p in self.partial_words(pieces, end=True) if p not in read_partials]
             if unread:  # else another row begins with these pieces
                 read_partials |= dict.fromkeys(unread)
@@ -136,13 +151,17 @@ class EncodedQuestion:
     @property
     def is_after_space(self) -> bool:
         """Whether a space stands before a word at the blank, which ends the word before it."""
-        return self.query.around("a")[0].endswith(" ")
+        text_before, _ = self.query.around("a")  # any word
+        return text_before.endswith(" ")
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What the answer depends on, apart from the model; its `repr` identifies it."""
+        """What the answer depends on, apart from the model; its `repr` identifies it.
+
+        Keys in journals of earlier runs are made of it: names and order of its parts must stay.
+        """
         options = self.question.number, self.question.entropy
-        return self.blank, self.partials, (*self.words.items(),), self.bare, *options
+        return self.blank, self.partials, tuple(self.words.items()), self.bare, *options
 
     @cached_property
     def length(self) -> int:
@@ -156,19 +175,22 @@ class EncodedQuestion:
 
     @property
     def unasked(self) -> Answer | None:
-        """The answer if the model has nothing to read: all words are unscorable. Else None."""
-        nothing = WordScore(None, None, 0)
-        return None if self.rows else Answer(dict.fromkeys(self.words, nothing), (), ())
+        """The answer if there are no rows to read: all words are unscorable. Otherwise None."""
+        if self.rows:
+            return None
+        unscorable = WordScore(None, None, 0)
+        return Answer(dict.fromkeys(self.words, unscorable), (), ())
 
     @cached_property
     def wanted(self) -> dict[PartialWord, tuple[int, ...]]:
-        """Returns pieces of a word so far -> the pieces whose probability after them is needed.
+        """Partial word -> the pieces of candidate words whose probability after it is needed.
 
         The probability of a word is the product of those of its pieces, each after the pieces
-        before it; words that begin alike share a partial word.
+        before it; words that begin alike share a partial word. For example, the words (5, 6) and
+        (5, 7) of a causal model have () -> (5,) and (5,) -> (6, 7).
         """
-        wanted: dict[PartialWord, dict[int, None]] = {}
+        pieces_after: dict[PartialWord, dict[int, None]] = {}  # distinct pieces, in order
         for word in filter(None, self.words.values()):
             for partial, piece in zip(self.blank.partial_words(word), word, strict=True):
-                wanted.setdefault(partial, {})[piece] = None
-        return {partial: tuple(pieces) for partial, pieces in wanted.items()}
+                pieces_after.setdefault(partial, {})[piece] = None
+        return {partial: tuple(pieces) for partial, pieces in pieces_after.items()}

@@ -30,6 +30,16 @@ class _Part(NamedTuple):
     opens: bool
 
 
+def _parts_of_words(sentence: Sentence) -> list[_Part]:
+    """Returns the words of a sentence, which white space separates, divided at its cuts."""
+    parts = []
+    for word in _WORD.finditer(sentence.text):
+        cuts = [cut for cut in sentence.cuts if word.start() < cut < word.end()]
+        for start, end in pairwise([word.start(), *cuts, word.end()]):
+            parts.append(_Part(start, end, opens=start == word.start()))
+    return parts
+
+
 class TokenSpan(NamedTuple):
     """A word of a sentence, or a part of it, with its tokens.
 
@@ -71,7 +81,10 @@ class EncodedSentence:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What the answer depends on, apart from the model; its `repr` identifies it."""
+        """What the answer depends on, apart from the model; its `repr` identifies it.
+
+        Keys in journals of earlier runs are made of it: names and order of its parts must stay.
+        """
         encoder = self.encoder
         settings = (
             encoder.opening, encoder.closing, encoder.mask, encoder.lead, encoder.pll,
@@ -82,25 +95,28 @@ class EncodedSentence:
     @property
     def rows(self) -> list[TokenRow]:
         """Inputs of the model, the reads of all rows in the order of `scored`."""
-        return [*self.encoder.rows(self)]
+        return list(self.encoder.rows(self))
 
     @property
     def scored(self) -> range:
-        """Numbers of the tokens that have a probability: not the first if nothing precedes it."""
-        reads_itself = self.encoder.mask is not None and not self.encoder.lead
-        has_first = bool(self.encoder.opening) or reads_itself
-        return range(0 if has_first else 1, len(self.ids))
+        """Numbers of the tokens that have a probability: not the first if nothing precedes it.
+
+        A masked model that answers at the mask needs nothing before it.
+        """
+        answers_at_mask = self.encoder.mask is not None and not self.encoder.lead
+        scores_first = bool(self.encoder.opening) or answers_at_mask
+        return range(0 if scores_first else 1, len(self.ids))
 
     @property
     def n_reads(self) -> int:
-        """Distributions that its rows read."""
+        """Number of distributions that its rows read: at each scored token, perhaps at the end."""
         return len(self.scored) + self.encoder.reads_end
 
     @property
     def longest(self) -> int:
-        """Tokens of its longest row."""
-        whole = len(self.ids) + self.encoder.n_special
-        return whole if self.encoder.limit is None else min(whole, self.encoder.limit)
+        """Tokens of its longest row: of the whole sentence, or of a window as long as the limit."""
+        n_tokens = len(self.ids) + self.encoder.n_special
+        return n_tokens if self.encoder.limit is None else min(n_tokens, self.encoder.limit)
 
     @property
     def length(self) -> int:
@@ -167,29 +183,33 @@ class SentenceEncoder:
         if self.limit is not None and self.limit < self.n_special + 2:
             name = self.spelling.model_id
             raise BadInput(f"model {name} reads {self.limit} tokens at most: too few")
-        parts = list[_Part]()  # the words, cut where regions begin
-        for word in _WORD.finditer(sentence.text):
-            cuts = [cut for cut in sentence.cuts if word.start() < cut < word.end()]
-            bounds = pairwise([word.start(), *cuts, word.end()])  # words are cut at regions
-            parts += [_Part(start, end, start == word.start()) for start, end in bounds]
+        parts = _parts_of_words(sentence)
         spelled = self.spelling.spell(sentence.text)
-        owners = _owners(spelled, parts)
+        part_of_token = _parts_of_tokens(spelled, parts)  # ascending
         ends = [part.end for part in parts]
-        missing = {bisect_right(ends, position) for position in spelled.uncovered}
-        missing |= {owners[token] for token in spelled.controls}
+        unspelled_parts = {bisect_right(ends, position) for position in spelled.uncovered}
+        unspelled_parts |= {part_of_token[token] for token in spelled.controls}
         spans = []
         for number, part in enumerate(parts):
-            first, last = bisect_left(owners, number), bisect_right(owners, number)
-            is_spelled = number not in missing
+            first = bisect_left(part_of_token, number)
+            last = bisect_right(part_of_token, number)
+            is_spelled = number not in unspelled_parts
             spans.append(TokenSpan(part.start, part.end, first, last, is_spelled, part.opens))
         return EncodedSentence(sentence, spelled.ids, tuple(spans), self)
 
     def windows(self, n_tokens: int) -> list[Window]:
-        """Returns the windows in which a text of some tokens is read: one if it fits."""
+        """Returns the windows in which a text of some tokens is read: one if it fits.
+
+        Otherwise a window begins at every half of the longest input, so that each token but the
+        first ones has half a window before it (a masked model: around it, as far as possible).
+        """
         size = n_tokens if self.limit is None else self.limit - self.n_special
         stride = max(1, size // 2)
-        starts = range(0, max(n_tokens - size, 0) + stride, stride) if n_tokens > size else [0]
+        starts: Sequence[int] = [0]
+        if n_tokens > size:
+            starts = range(0, n_tokens - size + stride, stride)
         ends = [min(start + size, n_tokens) for start in starts]
+        # numbers of the tokens from which on the next window is read, not this one
         bounds = ends[:-1]
         if self.mask is not None:
             # Token i has e - 1 - i tokens to its right in the window that ends before e, and i - t
@@ -200,57 +220,90 @@ class SentenceEncoder:
         return [Window(*column) for column in columns]
 
     def rows(self, encoded: EncodedSentence) -> Iterator[TokenRow]:
-        """Yields one row per window of a causal model, and one per token of a masked one."""
+        """Yields one row per window of a causal model, and one per token of a masked one.
+
+        A masked model reads a token with a mask in its place and, with `pll` "within-word", in the
+        place of all later tokens of its word.
+        """
         n_opening = len(self.opening)
-        n_tokens = len(encoded.ids)
-        word_end_of_token = [
-            n_tokens
-        ] * n_tokens  # for each token, the number of the token after its word
-        word_end = n_tokens
-        for span in reversed(encoded.spans):
-            word_end_of_token[span.first : span.last] = [word_end] * (span.last - span.first)
-            word_end = span.first if span.opens else word_end
-        for start, end, first, last in self.windows(n_tokens):
-            if self.mask is None:  # the last token is in a row only if what follows it is read
-                tokens = [*range(max(first, encoded.scored.start), last)]
-                wanted = encoded.ids[tokens[0] : last] if tokens else ()
-                if end == n_tokens and self.reads_end:
-                    tokens.append(n_tokens)
-                    wanted = (*wanted, 0)  # for none
-                reads = tuple(n_opening + token - start - 1 for token in tokens)
-                ids = self.opening + encoded.ids[start:end]
-                if reads:
-                    yield TokenRow(ids[: reads[-1] + 1], reads, wanted=wanted)
+        word_ends = _word_ends(encoded)
+        for window in self.windows(len(encoded.ids)):
+            if self.mask is None:
+                row = self._causal_row(encoded, window)
+                if row is not None:
+                    yield row
                 continue
+            start, end, first, last = window
             for token in range(max(first, encoded.scored.start), last):
-                word_end = (
-                    min(word_end_of_token[token], end) if self.pll == "within-word" else token + 1
-                )
-                masks = (self.mask,) * (word_end - token)
-                masked_ids = encoded.ids[start:token] + masks + encoded.ids[word_end:end]
+                masked_end = token + 1
+                if self.pll == "within-word":
+                    masked_end = min(word_ends[token], end)
+                masks = (self.mask,) * (masked_end - token)
+                masked_ids = encoded.ids[start:token] + masks + encoded.ids[masked_end:end]
                 ids = self.opening + masked_ids + self.closing
                 wanted = encoded.ids[token : token + 1]
                 yield TokenRow(ids, (n_opening + token - start - self.lead,), wanted=wanted)
 
+    def _causal_row(self, encoded: EncodedSentence, window: Window) -> TokenRow | None:
+        """Returns the row of a window for a causal model; None if no token is scored in it.
 
-def _owners(spelled: SpelledText, parts: Sequence[_Part]) -> list[int]:
-    """Returns of each token the number of the part that it belongs to.
+        The row ends at its last read, which is before the last scored token: this token is in the
+        row only if the distribution after it is read, too.
+        """
+        start, end, first, last = window
+        n_tokens = len(encoded.ids)
+        tokens = [*range(max(first, encoded.scored.start), last)]
+        wanted = encoded.ids[tokens[0] : last] if tokens else ()
+        if end == n_tokens and self.reads_end:
+            tokens.append(n_tokens)
+            wanted = (*wanted, 0)  # any id: no token follows
+        if not tokens:
+            return None
+        reads = tuple(len(self.opening) + token - start - 1 for token in tokens)
+        ids = self.opening + encoded.ids[start:end]
+        return TokenRow(ids[: reads[-1] + 1], reads, wanted=wanted)
+
+
+def _word_ends(encoded: EncodedSentence) -> list[int]:
+    """Returns for each token of a sentence the number of the token after its word.
+
+    For example, a word of two tokens and a word of one have [2, 2, 3]. All parts of a word that is
+    cut end with the word.
+    """
+    word_end = len(encoded.ids)
+    word_ends = [word_end] * len(encoded.ids)
+    for span in reversed(encoded.spans):
+        word_ends[span.first : span.last] = [word_end] * (span.last - span.first)
+        if span.opens:
+            word_end = span.first
+    return word_ends
+
+
+def _parts_of_tokens(spelled: SpelledText, parts: Sequence[_Part]) -> list[int]:
+    """Returns for each token the number of the part of a word that it belongs to, ascending.
 
     That is the first part that ends after the token's start; blanks at the end of a text belong to
-    the last part. Offsets of some tokenizers step back: parts never do. Of a word that begins in a
-    token of a word before it, all tokens belong to that word: no sum of them is the word alone.
+    the last part. If a word begins within a token of the word before it, all its tokens belong to
+    that word: no sum of them is the word alone.
+
+    Args:
+        spelled: the tokens of a sentence, with their spans in characters.
+        parts: the words of the sentence, or parts of them.
     """
     ends = [part.end for part in parts]
-    owners = list[int]()
-    owner = 0
-    reach = 0  # end of the tokens so far
+    part_of_token: list[int] = []
+    number = 0
+    covered_end = 0  # end of the tokens so far, in characters
     for start, end in spelled.spans:
-        number = min(bisect_right(ends, start), len(parts) - 1)
-        if number > owner and not (parts[number].opens and parts[number].start < reach):
-            owner = number
-        owners.append(owner)
-        reach = max(reach, end)
-    return owners
+        next_number = min(bisect_right(ends, start), len(parts) - 1)
+        next_part = parts[next_number]
+        begins_in_token = next_part.opens and next_part.start < covered_end
+        # the spans of some tokenizers step back; the numbers of parts never do
+        if next_number > number and not begins_in_token:
+            number = next_number
+        part_of_token.append(number)
+        covered_end = max(covered_end, end)
+    return part_of_token
 
 
 Encoded = EncodedQuestion | EncodedSentence

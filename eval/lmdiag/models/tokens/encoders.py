@@ -48,7 +48,7 @@ class QuestionEncoder(ABC):
 
     @abstractmethod
     def blank(self, query: Query) -> Blank:
-        """Returns the blank of a framed query."""
+        """Returns the blank of a framed query: the tokens around it, and how it is filled."""
 
     def spell(self, word: str, query: Query) -> Pieces | None:
         """Returns the pieces of a word in a framed query; None if it is unscorable."""
@@ -59,12 +59,19 @@ class QuestionEncoder(ABC):
         return None
 
     def encode(self, question: Question) -> EncodedQuestion:
-        """Returns a question as rows; none if no token stands before the blank: see `unasked`."""
+        """Returns a question as rows of token ids.
+
+        There are no rows if no token stands before the blank and the model needs one: then all
+        words are unscorable, see `EncodedQuestion.unasked`.
+
+        Raises:
+            BadInput: a row is longer than the model can read.
+        """
         query = self.framing.apply(question.query)
         blank = self.blank(query)
         if not (blank.left or blank.opens_text):
-            words = dict.fromkeys(question.words)
-            return EncodedQuestion(question, query, blank, words, (), (), bare=False)
+            unscorable = dict.fromkeys(question.words)
+            return EncodedQuestion(question, query, blank, unscorable, (), (), bare=False)
         words = {word: self.spell(word, query) for word in question.words}
         rows, partials = blank.rows([pieces for pieces in words.values() if pieces])
         self.check_length(rows, question.query)
@@ -76,9 +83,9 @@ class QuestionEncoder(ABC):
         longest = max(max(len(row.ids), len(row.source)) for row in rows)
         if self.limit is not None and longest > self.limit:
             context = truncated(query.context)
-            prompt = "its prompt and " if self.framing.prompt != SLOT else ""
+            prompt_text = "" if self.framing.prompt == SLOT else "its prompt and "
             raise BadInput(
-                f"the context {context!r} takes {longest} tokens with {prompt}its longest "
+                f"the context {context!r} takes {longest} tokens with {prompt_text}its longest "
                 f"candidate, and model {self.spelling.model_id} reads at most {self.limit}: "
                 "shorten it or leave it out"
             )
@@ -104,11 +111,15 @@ class MaskedEncoder(QuestionEncoder):
         return Blank(opening + left, right + closing, self.mask, lead=self.lead)
 
     def sentences(self) -> SentenceEncoder:
-        spelling = self.spelling
-        pll = self.framing.options.pll
-        special = spelling.opening, spelling.closing
+        """Returns the encoder of whole sentences, which masks one token after the other."""
         return SentenceEncoder(
-            spelling, self.limit, *special, mask=self.mask, lead=self.lead, pll=pll
+            self.spelling,
+            self.limit,
+            opening=self.spelling.opening,
+            closing=self.spelling.closing,
+            mask=self.mask,
+            lead=self.lead,
+            pll=self.framing.options.pll,
         )
 
 
@@ -135,25 +146,31 @@ class CausalEncoder(QuestionEncoder):
         return Blank(left)
 
     def spell(self, word: str, query: Query) -> Pieces | None:
+        """See `QuestionEncoder.spell`; the text right of the blank does not matter."""
         return self.spelling.after(word, query)
 
     def sentences(self) -> SentenceEncoder:
         """Returns the encoder of whole sentences.
 
-        The model's own beginning-of-sequence token stands first where there is one and the
-        tokenizer puts nothing before a text: otherwise the first word would have no probability.
+        With `--bos auto`, the beginning-of-sequence token stands first where the model has one and
+        the tokenizer puts nothing before a text: otherwise the first word would have no
+        probability. In unit `word` the distribution after the last token is read, too, since the
+        boundary correction needs it.
         """
         options = self.framing.options
-        lacks_one = not self.spelling.opening and self.spelling.bos is not None
-        bos = "always" if options.bos == "auto" and lacks_one else options.bos
+        bos = options.bos
+        tokenizer_omits_bos = not self.spelling.opening and self.spelling.bos is not None
+        if bos == "auto" and tokenizer_omits_bos:
+            bos = "always"
         opening = _opening(self.spelling, bos)
         return SentenceEncoder(self.spelling, self.limit, opening, reads_end=options.unit == "word")
 
     @property
     def reads_bos(self) -> bool:
-        """Whether a special token stands before contexts."""
-        bos = self.spelling.name(self.spelling.bos)
-        return bool(self.opening) or (bos != "" and self.framing.prompt.startswith(bos))
+        """Whether a special token stands before contexts, also as a part of a chat template."""
+        bos_name = self.spelling.name(self.spelling.bos)
+        prompt_has_bos = bos_name != "" and self.framing.prompt.startswith(bos_name)
+        return bool(self.opening) or prompt_has_bos
 
 
 @dataclass(frozen=True)
@@ -175,42 +192,67 @@ class Seq2SeqEncoder(QuestionEncoder):
     repeats_filler: bool
 
     def blank(self, query: Query) -> Blank:
-        """The blank of a query in its sentence, special tokens around it."""
+        """The blank of a query: the encoder's source is the sentence with `filler` at the blank."""
         left, right = self.spelling.around(query)
-        left, right = self.spelling.opening + left, right + self.spelling.closing
-        announced = (self.filler,) if self.repeats_filler else left
-        return Blank((self.start, *announced), source=(*left, self.filler, *right))
+        left = self.spelling.opening + left
+        right = right + self.spelling.closing
+        before_answer = (self.filler,) if self.repeats_filler else left
+        return Blank((self.start, *before_answer), source=(*left, self.filler, *right))
 
 
 def question_encoder(
     model_id: str, parts: Parts, options: QueryOptions, limit: int | None
 ) -> QuestionEncoder:
-    """Returns the encoder of the model's kind; `limit` is the longest input in tokens."""
+    """Returns the encoder of a model's kind.
+
+    Args:
+        model_id: for messages.
+        parts: network, tokenizer and kind of the model.
+        options: how it is asked.
+        limit: longest input in tokens; None for no limit.
+
+    Raises:
+        BadInput: the options do not apply to the kind, or an encoder-decoder fills blanks in a way
+            that is neither T5's nor BART's.
+    """
     tokenizer = parts.tokenizer
     if parts.kind == "causal":
         return causal_encoder(model_id, tokenizer, options, limit)
-    if problem := refusal(Case(given=options.stored(), kind=parts.kind)):
+    problem = refusal(Case(given=options.stored(), kind=parts.kind))
+    if problem:
         raise BadInput(f"model {model_id}: {problem}")
     spelling = Spelling(tokenizer, model_id, final_period=options.final_period == "always")
     framing = Framing(options)
     if parts.kind in ("masked", "mntp"):
         lead = 1 if parts.kind == "mntp" else 0
         return MaskedEncoder(spelling, limit, framing, tokenizer.mask_token_id, lead)
-    start, model_type = parts.model.config.decoder_start_token_id, parts.model.config.model_type
+    start = parts.model.config.decoder_start_token_id
+    model_type = parts.model.config.model_type
     sentinel = tokenizer.get_vocab().get(_SENTINEL)
-    filler = tokenizer.mask_token_id if sentinel is None else sentinel
-    if filler is None or start is None or (sentinel is None and model_type != "bart"):
+    fills_like_t5 = sentinel is not None
+    filler = sentinel if fills_like_t5 else tokenizer.mask_token_id
+    if filler is None or start is None or not (fills_like_t5 or model_type == "bart"):
         raise BadInput(
             f"model {model_id} is not supported: {model_type} is an encoder-decoder other than "
             f"BART, and its tokenizer does not have T5's {_SENTINEL}"
         )
-    return Seq2SeqEncoder(spelling, limit, framing, filler, start, sentinel is not None)
+    return Seq2SeqEncoder(spelling, limit, framing, filler, start, repeats_filler=fills_like_t5)
 
 
 def causal_encoder(
     model_id: str, tokenizer: PreTrainedTokenizerFast, options: QueryOptions, limit: int | None
 ) -> CausalEncoder:
-    """Returns the encoder of a causal model, of which only the tokenizer is needed."""
+    """Returns the encoder of a causal model, of which only the tokenizer is needed.
+
+    Args:
+        model_id: for messages.
+        tokenizer: of the model.
+        options: how it is asked.
+        limit: longest input in tokens; None for no limit.
+
+    Raises:
+        BadInput: there is no chat template, or the prompt repeats a special token.
+    """
     spelling = Spelling(tokenizer, model_id, final_period=options.final_period == "always")
     prompt = options.prompt
     if options.chat:
@@ -229,15 +271,16 @@ def causal_encoder(
 def _opening(spelling: Spelling, bos: Bos) -> Pieces:
     """Returns the special tokens that stand before every text of a causal model.
 
-    auto keeps what the tokenizer puts there, always adds the beginning-of-sequence token where it
-    is missing, never leaves all of them out, eos puts the end-of-sequence token where there is no
-    other one.
+    "auto" keeps what the tokenizer puts there, "always" adds the beginning-of-sequence token where
+    it is missing, "never" leaves all of them out, and "eos" puts the end-of-sequence token there.
+    Raises `BadInput` if the tokenizer lacks the token.
     """
     if bos == "never":
         return ()
     if bos == "eos":
         return _eos_opening(spelling)
-    if bos == "auto" or (spelling.opening and spelling.bos in (None, *spelling.opening)):
+    has_bos = bool(spelling.opening) and spelling.bos in (None, *spelling.opening)
+    if bos == "auto" or has_bos:
         return spelling.opening
     if spelling.bos is None:
         raise BadInput(
@@ -248,7 +291,10 @@ def _opening(spelling: Spelling, bos: Bos) -> Pieces:
 
 
 def _eos_opening(spelling: Spelling) -> Pieces:
-    """Returns the end-of-sequence token, which stands before texts with `--bos eos`."""
+    """Returns the special tokens before a text with `--bos eos`: the end-of-sequence token first.
+
+    Raises `BadInput` if the tokenizer has a beginning-of-sequence token, or neither token.
+    """
     head = f"model {spelling.model_id}: its tokenizer"
     if spelling.bos is not None:
         name = spelling.name(spelling.bos)

@@ -49,7 +49,7 @@ class Framing:
         return "" if self.prompt == SLOT else self.prompt
 
     def apply(self, query: Query) -> Query:
-        """Returns the query as the model reads it.
+        """Returns the query as the model reads it, with the prompt as a part of its context.
 
         A space at the end, as of a prompt whose context is empty, is left out: it belongs to the
         word that follows. A word that opens the assistant's turn of a chat has a space before it
@@ -58,10 +58,11 @@ class Framing:
         context = with_first_letter(query.context, self.options.first_letter)
         text = self.prompt.replace(SLOT, context)
         ends_in_context = self.prompt.endswith(SLOT)
-        space = query.space_before if ends_in_context else None
-        if self.options.chat and not (ends_in_context and context):
-            space = text.endswith(" ")
-        return query._replace(context=text.rstrip(" "), space_before=space)
+        space_before = query.space_before if ends_in_context else None
+        opens_turn = self.options.chat and not (ends_in_context and context)
+        if opens_turn:
+            space_before = text.endswith(" ")
+        return query._replace(context=text.rstrip(" "), space_before=space_before)
 
 
 def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: str) -> str:
@@ -84,7 +85,7 @@ def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: 
     head = f"model {model_id}"
     if not tokenizer.chat_template:
         raise BadInput(f"{head} has no chat template: leave out --chat, or use --prompt")
-    frames = set()
+    prompts = set()
     for context in _CONTEXTS:
         reply = context if instruction else "1"  # any text whose end can be found again
         turns = [
@@ -92,31 +93,49 @@ def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: 
             {"role": "assistant", "content": reply},
         ]
         try:
-            template = tokenizer.get_chat_template()
-            if len(template) > MAX_TEXT:
-                raise ValueError(f"it has more than {MAX_TEXT:,} characters")
-            template = _DATE.sub(lambda x: repr(_TODAY.strftime(x[1] or x[2] or "")), template)
-            text = tokenizer.apply_chat_template(
-                turns, chat_template=template, tokenize=False, continue_final_message=True
-            )
-            if len(text) > MAX_TEXT:
-                raise ValueError(f"it writes more than {MAX_TEXT:,} characters")
+            text = _apply_template(tokenizer, turns)
         except Exception as error:  # a template raises whatever its author wrote
             raise BadInput(
                 f"{head}: its chat template cannot be used for a turn of the user and one of the "
                 f"assistant ({shortened(error)}): use --prompt"
             ) from error
-        if not str(text).endswith(reply):
+        if not text.endswith(reply):
             raise BadInput(
                 f"{head}: its chat template changes the text of the assistant's turn, so that the "
                 "turn cannot be continued: use --prompt"
             )
-        before = str(text).removesuffix(reply)
-        frames.add(before + SLOT if instruction else before.replace(context, SLOT))
-    frame = frames.pop()
-    if frames or frame.count(SLOT) != 1:  # another frame, or the context changed or repeated
+        text_before_reply = text.removesuffix(reply)
+        if instruction:
+            prompts.add(text_before_reply + SLOT)
+        else:
+            prompts.add(text_before_reply.replace(context, SLOT))
+    prompt = prompts.pop()
+    # the contexts have different prompts, or the template changed or repeated the context
+    if prompts or prompt.count(SLOT) != 1:
         raise BadInput(
             f"{head}: what its chat template puts before the assistant's turn depends on the turn: "
             "use --prompt"
         )
-    return frame
+    return prompt
+
+
+def _apply_template(tokenizer: PreTrainedTokenizerFast, turns: list[dict[str, str]]) -> str:
+    """Returns the text that a chat template makes of turns, the last of which is left open.
+
+    `turns` have "role" and "content". Raises `ValueError` if template or text is too long, and
+    whatever the template raises.
+    """
+    template = tokenizer.get_chat_template()
+    if len(template) > MAX_TEXT:
+        raise ValueError(f"it has more than {MAX_TEXT:,} characters")
+    # strftime_now("%d %B %Y") becomes the text of a fixed date, '26 July 2024'
+    template = _DATE.sub(
+        lambda call: repr(_TODAY.strftime(call[1] or call[2] or "")),
+        template,
+    )
+    text = tokenizer.apply_chat_template(
+        turns, chat_template=template, tokenize=False, continue_final_message=True
+    )
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"it writes more than {MAX_TEXT:,} characters")
+    return str(text)

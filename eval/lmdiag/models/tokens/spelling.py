@@ -16,7 +16,7 @@ own pieces after the text's own pieces, and different words exclude each other.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -107,14 +107,15 @@ class Spelling:
         self._backend.no_truncation()
         self._controls = control_ids(tokenizer)
         for text in _CARRIERS:
-            bare, full = (
-                self._backend.encode(text, add_special_tokens=with_special).ids
-                for with_special in (False, True)
-            )
-            for start in range(len(full) - len(bare) + 1 if bare else 0):
-                if full[start : start + len(bare)] == bare:
+            bare = self._backend.encode(text, add_special_tokens=False).ids
+            full = self._backend.encode(text, add_special_tokens=True).ids
+            if not bare:
+                continue
+            for start in range(len(full) - len(bare) + 1):
+                end = start + len(bare)
+                if full[start:end] == bare:
                     self.opening: Pieces = tuple(full[:start])
-                    self.closing: Pieces = tuple(full[start + len(bare) :])
+                    self.closing: Pieces = tuple(full[end:])
                     return
         raise BadInput(
             f"model {model_id}: the tokenizer drops plain English words, or splits them otherwise "
@@ -131,35 +132,41 @@ class Spelling:
 
     def name(self, token: int | None) -> str:
         """Returns the name of a token in the vocabulary; "" if it has none."""
-        return "" if token is None or token < 0 else self._backend.id_to_token(token) or ""
+        if token is None or token < 0:
+            return ""
+        return self._backend.id_to_token(token) or ""
 
     def spell(self, text: str) -> SpelledText:
-        """Returns a text by itself as tokens, without special ones."""
+        """Returns a text by itself as tokens, without special ones, with their positions in it."""
         encoding = self._backend.encode(text, add_special_tokens=False)
         spans = []
-        is_covered = bytearray(len(text))
-        for left, right in encoding.offsets:
-            is_covered[left:right] = b"1" * (right - left)
-            while left < right and text[left].isspace():
-                left += 1
-            spans.append((left, right))
-        pairs = enumerate(zip(text, is_covered, strict=True))
-        uncovered = [n for n, (mark, covered) in pairs if not covered and not _invisible(mark)]
+        is_covered = bytearray(len(text))  # 0 for a character that no token covers
+        for start, end in encoding.offsets:
+            is_covered[start:end] = b"1" * (end - start)
+            while start < end and text[start].isspace():
+                start += 1
+            spans.append((start, end))
+        uncovered = []
+        for position, (character, covered) in enumerate(zip(text, is_covered, strict=True)):
+            if not covered and not _may_be_dropped(character):
+                uncovered.append(position)
         controls = [number for number, id in enumerate(encoding.ids) if id in self._controls]
         return SpelledText(tuple(encoding.ids), spans, controls, uncovered)
 
     def around(self, query: Query) -> tuple[Pieces, Pieces]:
         """Returns the pieces left and right of the blank in a sentence, without special tokens."""
-        before, after = query.around(_UNSPACED, self._end)
+        before, after = query.around(_UNSPACED, self._sentence_end)
         for word in _PLAIN_WORDS:
-            if (split := self._split(before, word, after)) is not None:
+            split = self._split(before, word, after)
+            if split is not None:
                 return split.before, split.after
+        # every plain word shares a piece with its neighbours
         return self.text(query.context), self.text(after.lstrip())
 
     def in_sentence(self, word: str, query: Query) -> Pieces | None:
         """Returns the pieces of a word at the blank of a sentence; None if it is unscorable."""
-        before, after = query.around(word, self._end)
-        return self._pieces(word, before, after, "")
+        before, after = query.around(word, self._sentence_end)
+        return self._pieces(word, before, (after, ""))
 
     def after(self, word: str, query: Query) -> Pieces | None:
         """Returns the pieces of a word that follows a context; None if it is unscorable.
@@ -167,7 +174,7 @@ class Spelling:
         Nothing follows the word: causal models do not see what does.
         """
         before, _ = query.around(word)
-        return self._pieces(word, before, "")
+        return self._pieces(word, before, ("",))
 
     def is_bare(self, query: Query) -> bool:
         """Returns whether a word at the blank lacks the mark of a word's start.
@@ -176,23 +183,39 @@ class Spelling:
         quotation mark, a hyphen or a script without spaces, has other pieces than after a space in
         many vocabularies.
         """
-        words = [word for word in _ANY_WORDS if not query.around(word)[0].endswith(" ")]
-        pairs = ((self.after(word, query), self.after(word, Query("a"))) for word in words)
-        return next((bare != marked for bare, marked in pairs if bare and marked), False)
+        for word in _ANY_WORDS:
+            text_before, _ = query.around(word)
+            if text_before.endswith(" "):
+                continue
+            pieces_at_blank = self.after(word, query)
+            pieces_after_space = self.after(word, Query("a"))
+            if pieces_at_blank and pieces_after_space:
+                return pieces_at_blank != pieces_after_space
+        return False
 
     @property
-    def _end(self) -> str:
+    def _sentence_end(self) -> str:
         """What ends a sentence whose blank is its last word."""
         return "." if self.ends_sentences else ""
 
-    def _pieces(self, word: str, before: str, *afters: str) -> Pieces | None:
-        """Returns the word's pieces in the first of the texts that leaves its boundaries alone."""
-        carriers = [*_JOINED_CARRIERS]
+    def _pieces(self, word: str, before: str, afters: Sequence[str]) -> Pieces | None:
+        """Returns the pieces of a word, from the first text that leaves its boundaries alone.
+
+        None if the word is unscorable: it has no pieces, or an unknown or control token.
+
+        Args:
+            word: the word.
+            before: text before it, with the space that belongs there.
+            afters: texts after it that are tried, before other texts are put before the word.
+        """
+        carriers = list(_JOINED_CARRIERS)
         if not before or before[-1].isspace():
             carriers = [f"{carrier} " for carrier in _CARRIERS]
-        texts = [(before, after) for after in afters] + [(carrier, "") for carrier in carriers]
-        for left, right in texts:
-            if (split := self._split(left, word, right)) is not None:
+        texts_around = [(before, after) for after in afters]
+        texts_around += [(carrier, "") for carrier in carriers]
+        for left, right in texts_around:
+            split = self._split(left, word, right)
+            if split is not None:
                 is_scorable = split.word and self._controls.isdisjoint(split.word)
                 return split.word if is_scorable else None
         return None
@@ -209,21 +232,29 @@ class Spelling:
         end = len(before) + len(word)
         spans = encoding.offsets
         ids = tuple(encoding.ids)
-        first = next((i for i, (_, right) in enumerate(spans) if right > start or not before), 0)
-        last = next((i for i in range(first, len(ids)) if spans[i][0] >= end), len(ids))
+        first = 0  # number of the word's first piece
+        if before:
+            first = next((number for number, (_, right) in enumerate(spans) if right > start), 0)
+        last = first  # number of the piece after its last one
+        while last < len(ids) and spans[last][0] < end:
+            last += 1
         word_spans = spans[first:last]
         if any(left < start or right > end for left, right in word_spans):
             return None
-        has_all_characters = all(
-            any(left <= index < right for left, right in word_spans) or _invisible(sentence[index])
-            for index in range(len(before), end)
-        )
-        return _SplitText(ids[:first], ids[first:last] if has_all_characters else (), ids[last:])
+        word_pieces = ids[first:last]
+        for position in range(len(before), end):
+            is_covered = any(left <= position < right for left, right in word_spans)
+            if not is_covered and not _may_be_dropped(sentence[position]):
+                word_pieces = ()
+                break
+        return _SplitText(ids[:first], word_pieces, ids[last:])
 
 
 def folds_of(tokenizer: PreTrainedTokenizerFast) -> tuple[Fold, ...]:
-    """Returns which differences between words the tokenizer ignores."""
-    return tuple(fold for fold, pair in _FOLDED.items() if _reads_alike(tokenizer, *pair))
+    """Returns which differences between words the tokenizer ignores, for example ("case",)."""
+    return tuple(
+        fold for fold, (text, plain) in _FOLDED.items() if _reads_alike(tokenizer, text, plain)
+    )
 
 
 def _reads_alike(tokenizer: PreTrainedTokenizerFast, text: str, plain: str) -> bool:
@@ -238,23 +269,29 @@ def _reads_alike(tokenizer: PreTrainedTokenizerFast, text: str, plain: str) -> b
 
 
 def split_scripts(tokenizer: PreTrainedTokenizerFast, texts: Iterable[str]) -> list[set[str]]:
-    """Returns the scripts of each text of which a character is several tokens.
+    """Returns for each text the scripts in which a character is divided into several tokens.
 
-    A script is called as Unicode calls its characters, e.g. "CYRILLIC".
+    A script is the first word of the name of a character in Unicode, e.g. "CYRILLIC".
     """
-    scripts = []
+    scripts_of_texts = []
     for text in texts:
         spans = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).offsets
-        shared = [text[start] for (_, end), (start, _) in pairwise(spans) if start < end]
-        scripts.append({unicodedata.name(character, "UNNAMED").split()[0] for character in shared})
-    return scripts
+        scripts = set()
+        for (_, end), (next_start, _) in pairwise(spans):
+            if next_start < end:  # both tokens have a part of this character
+                name = unicodedata.name(text[next_start], "UNNAMED")
+                scripts.add(name.split()[0])
+        scripts_of_texts.append(scripts)
+    return scripts_of_texts
 
 
-def _invisible(character: str) -> bool:
-    """Whether a tokenizer may drop the character without losing a part of the word.
+def _may_be_dropped(character: str) -> bool:
+    """Whether a word is complete if no token covers this character of it.
 
-    Marks, and vowels and finals of decomposed Korean syllables, are one character with the letter
-    before them after a normalizer, which is at the place of the letter alone.
+    This holds for white space and control characters, and for marks (accents) and the vowels and
+    finals of decomposed Korean syllables: a normalizer may join these with the letter before them,
+    and then their token covers the letter alone.
     """
-    is_mark = unicodedata.category(character)[0] in "MC" or "\u1160" <= character <= "\u11ff"
-    return character.isspace() or is_mark
+    is_mark_or_control = unicodedata.category(character)[0] in "MC"
+    is_korean_vowel_or_final = "\u1160" <= character <= "\u11ff"
+    return character.isspace() or is_mark_or_control or is_korean_vowel_or_final

@@ -48,7 +48,13 @@ class VocabularyItem(NamedTuple):
 
     @classmethod
     def spaced(cls, display: str, text: str, starts: bool) -> VocabularyItem:
-        """Returns an item with a space before its text where it starts a word."""
+        """Returns an item whose surface has a space before its text if it starts a word.
+
+        Args:
+            display: how it is shown.
+            text: what it adds to a text, with or without the space.
+            starts: whether it starts a word.
+        """
         space = " " if starts and not text[:1].isspace() else ""
         return cls(display, starts, (space + text).encode())
 
@@ -74,7 +80,12 @@ class Convention(ABC):
         """Returns the item with this name in the vocabulary."""
 
     def read_added(self, name: str, *, strips: bool) -> VocabularyItem:
-        """Returns an added word; `strips`: it takes the space before it."""
+        """Returns the item of a word that was added to the vocabulary, after its training.
+
+        Args:
+            name: the word.
+            strips: whether the space before it belongs to it, so that it starts a word.
+        """
         return VocabularyItem.spaced(name, name, strips or name[:1].isspace())
 
 
@@ -86,16 +97,17 @@ class ByteLevel(Convention):
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
         self.applies = "ByteLevel(" in repr(tokenizer.backend_tokenizer.decoder)
         # Bytes visible in Latin-1 stand for themselves, the others for U+0100 and following.
-        visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-        hidden = [code for code in range(0x100) if code not in visible]
-        self._bytes = {chr(code): code for code in visible}
-        self._bytes |= {chr(0x100 + index): code for index, code in enumerate(hidden)}
+        visible_codes = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+        hidden_codes = [code for code in range(0x100) if code not in visible_codes]
+        self._byte_of = {chr(code): code for code in visible_codes}
+        self._byte_of |= {chr(0x100 + index): code for index, code in enumerate(hidden_codes)}
 
     def read(self, name: str) -> VocabularyItem:
-        in_bytes = set(name) <= self._bytes.keys()
-        surface = bytes(self._bytes[c] for c in name) if in_bytes else name.encode()
+        """See `Convention.read`; for example, `Ġbird` starts a word and is shown as `bird`."""
+        is_bytes = set(name) <= self._byte_of.keys()
+        surface = bytes(self._byte_of[c] for c in name) if is_bytes else name.encode()
         text = re.sub("^Ġ", " ", name)
-        if in_bytes:
+        if is_bytes:
             with suppress(UnicodeDecodeError):  # a part of a character is shown by its name
                 text = surface.decode()
         return VocabularyItem(text, text[:1].isspace(), surface)
@@ -110,11 +122,13 @@ class WordPiece(Convention):
         self.applies = bool(self._prefix)
 
     def read(self, name: str) -> VocabularyItem:
+        """See `Convention.read`; an item without the prefix starts a word."""
         text = name.removeprefix(self._prefix)
-        return VocabularyItem.spaced(text, text, text == name)
+        return VocabularyItem.spaced(text, text, starts=text == name)
 
     def read_added(self, name: str, *, strips: bool) -> VocabularyItem:
-        return VocabularyItem.spaced(name, name, True)
+        """See `Convention.read_added`; each added word starts a word."""
+        return VocabularyItem.spaced(name, name, starts=True)
 
 
 class EndOfWord(Convention):
@@ -128,11 +142,14 @@ class EndOfWord(Convention):
         self.applies = bool(self._suffix)
 
     def read(self, name: str) -> VocabularyItem:
+        """See `Convention.read`; an item without the suffix is shown with `##` after it."""
         text = name.removesuffix(self._suffix)
         ends = text != name
-        return VocabularyItem(text if ends else text + CONTINUES, True, text.encode(), ends)
+        display = text if ends else text + CONTINUES
+        return VocabularyItem(display, starts=True, surface=text.encode(), ends=ends)
 
     def read_added(self, name: str, *, strips: bool) -> VocabularyItem:
+        """See `Convention.read_added`; it is shown by its name."""
         return self.read(name)._replace(text=name)
 
 
@@ -146,16 +163,24 @@ class SentencePiece(Convention):
         self._mark = "▁" if self.encodes_whitespace else ""
 
     def read(self, name: str) -> VocabularyItem:
-        if byte := re.fullmatch(r"<0x([0-9A-F]{2})>", name):
+        """See `Convention.read`; a byte beyond ASCII is shown by its name."""
+        byte = re.fullmatch(r"<0x([0-9A-F]{2})>", name)
+        if byte:
             code = int(byte[1], 16)
-            return VocabularyItem(chr(code) if code < 0x80 else name, False, bytes([code]))
-        text = name.replace(self._mark or " ", " ")
+            display = chr(code) if code < 0x80 else name
+            return VocabularyItem(display, starts=False, surface=bytes([code]))
+        text = self._with_spaces(name)
         return VocabularyItem.spaced(text, text, not self._mark or text.startswith(" "))
 
     def read_added(self, name: str, *, strips: bool) -> VocabularyItem:
-        text = name.replace(self._mark or " ", " ")
+        """See `Convention.read_added`."""
+        text = self._with_spaces(name)
         starts = strips or not self._mark or text.startswith(" ")
         return VocabularyItem.spaced(name, text, starts)
+
+    def _with_spaces(self, name: str) -> str:
+        """Returns the name of an item with spaces in place of their mark."""
+        return name.replace(self._mark, " ") if self._mark else name
 
 
 CONVENTIONS: tuple[type[Convention], ...] = (ByteLevel, WordPiece, EndOfWord, SentencePiece)
@@ -173,7 +198,7 @@ class Vocabulary:
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
-        self._name = tokenizer.backend_tokenizer.id_to_token
+        self._name_of = tokenizer.backend_tokenizer.id_to_token
         self._added = tokenizer.added_tokens_decoder
         self._controls = control_ids(tokenizer)
         conventions = (convention(tokenizer) for convention in CONVENTIONS)
@@ -181,7 +206,7 @@ class Vocabulary:
         self._items: dict[int, VocabularyItem] = {}
 
     def show(self, token: int, *, bare: bool = False) -> str:
-        """Returns an item as it is shown in a list of answers.
+        """Returns an item as it is shown in a list of answers, e.g. "bird", "##s" or "▁bird".
 
         Args:
             token: its id.
@@ -189,14 +214,12 @@ class Vocabulary:
                 it, since they put a space where none stands.
         """
         item = self.item(token)
-        if (
-            bare
-            and (item.surface or b"").startswith(b" ")
-            and not item.text.startswith((_SPACE, _LONE_SPACE))
-        ):
-            return _SPACE + item.text
-        is_word = item.surface is None or item.starts or bare
-        return item.text if is_word else CONTINUES + item.text
+        if bare:
+            has_space = (item.surface or b"").startswith(b" ")
+            shows_space = item.text.startswith((_SPACE, _LONE_SPACE))
+            return _SPACE + item.text if has_space and not shows_space else item.text
+        continues_word = item.surface is not None and not item.starts
+        return CONTINUES + item.text if continues_word else item.text
 
     def item(self, token: int) -> VocabularyItem:
         """Returns an item by its id; each is decoded once."""
@@ -205,12 +228,15 @@ class Vocabulary:
         return self._items[token]
 
     def _decode(self, token: int) -> VocabularyItem:
-        """Returns an item by its id, with a text that can be seen."""
-        name: str | None = self._name(token)
-        if name is None:
-            return VocabularyItem(f"[id {token}]", True, None)
+        """Returns an item by its id, with a text that can be seen.
+
+        White space and control characters are shown by signs or by the name in the vocabulary.
+        """
+        name: str | None = self._name_of(token)
+        if name is None:  # the model's softmax is larger than the vocabulary
+            return VocabularyItem(f"[id {token}]", starts=True, surface=None)
         if token in self._controls:
-            return VocabularyItem(name, True, None)
+            return VocabularyItem(name, starts=True, surface=None)
         if added := self._added.get(token):
             item = self.convention.read_added(name, strips=added.lstrip)
         else:
@@ -218,8 +244,9 @@ class Vocabulary:
         text = item.text.strip()
         if text and text.isprintable():
             return item._replace(text=text)
-        if item.surface and not item.surface.strip(b" "):
-            return item._replace(text=_LONE_SPACE * len(item.surface), starts=True)
+        surface = item.surface or b""
+        if surface and not surface.strip(b" "):
+            return item._replace(text=_LONE_SPACE * len(surface), starts=True)
         # Nothing of the text can be seen: the name of the item stands for it.
         name = name.replace(" ", _SPACE).replace("\n", "\\n").replace("\t", "\\t")
         return item._replace(text=name, starts=True)
@@ -232,11 +259,11 @@ def control_ids(tokenizer: PreTrainedTokenizerFast) -> frozenset[int]:
     (some tokenizers add the tokens of their chat template as ordinary ones). Other added tokens are
     words.
     """
-    added = tokenizer.added_tokens_decoder.items()
-    control_tokens = (
-        id for id, token in added if token.special or _MARKUP.fullmatch(token.content.strip())
-    )
-    return frozenset(tokenizer.all_special_ids).union(control_tokens)
+    ids = set(tokenizer.all_special_ids)
+    for id, token in tokenizer.added_tokens_decoder.items():
+        if token.special or _MARKUP.fullmatch(token.content.strip()):
+            ids.add(id)
+    return frozenset(ids)
 
 
 def control_names(tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]) -> list[list[str]]:
@@ -246,15 +273,19 @@ def control_names(tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]) -> l
     counts only if the text contains its name: it also stands for characters that the vocabulary
     lacks.
     """
-    controls, unknown = control_ids(tokenizer), tokenizer.unk_token_id
-    unknown_name = str(tokenizer.unk_token)  # an unknown piece has its own characters as a name
+    controls = control_ids(tokenizer)
+    unknown = tokenizer.unk_token_id
+    unknown_name = str(tokenizer.unk_token)
     encodings = tokenizer.backend_tokenizer.encode_batch(list(texts), add_special_tokens=False)
-    names = []
+    names_of_texts = []
     for text, encoding in zip(texts, encodings, strict=True):
-        names_in_text = [
-            unknown_name if id == unknown else name
-            for id, name in zip(encoding.ids, encoding.tokens, strict=True)
-            if id in controls and (id != unknown or unknown_name in text)
-        ]
-        names.append(list(dict.fromkeys(names_in_text)))
-    return names
+        names: dict[str, None] = {}  # distinct, in order
+        for id, name in zip(encoding.ids, encoding.tokens, strict=True):
+            if id == unknown and id in controls:
+                # an unknown piece has its own characters as a name
+                if unknown_name in text:
+                    names[unknown_name] = None
+            elif id in controls:
+                names[name] = None
+        names_of_texts.append(list(names))
+    return names_of_texts
