@@ -387,7 +387,7 @@ def test_a_cache_is_refused_through_further_arguments():
     torch.manual_seed(0)
     network = GraniteMoeHybridForCausalLM(GraniteMoeHybridConfig(**config))
     model = asked(network.eval().requires_grad_(False), BYTES, "causal")
-    assert "use_cache" in model.reader.accepted
+    assert "use_cache" in model.reader.accepted_arguments
     [answer] = ask(model, Question(Query("a robin is a"), ("tree",)))
     whole = BYTES("a robin is a tree").input_ids
     start = len(BYTES("a robin is a").input_ids)

@@ -16,11 +16,11 @@ import numpy as np
 from lmdiag.models.tokens.encoded_sentences import Encoded
 from lmdiag.models.tokens.spelling import Pieces
 
-_FULL = 0.99
-"""Part of the packs that is filled, at which no further width is tried."""
+_FULL_PACKS = 0.99
+"""Share of the packs that is filled, from which on no further width is tried."""
 
 _FULL_BATCH = 15 / 16
-"""Part of a batch's packs that can be filled: contexts do not add up to their width."""
+"""Share of a batch's packs that can be filled: contexts do not add up to their width."""
 
 
 def plan_batches(
@@ -49,46 +49,78 @@ def plan_batches(
     Returns:
         for each batch, the numbers of its questions; every number is in exactly one.
     """
-    order = sorted(range(len(encoded)), key=lambda number: (-encoded[number].longest, number))
+    longest_first = sorted(range(len(encoded)), key=lambda n: (-encoded[n].longest, n))
     batch_limit = budget * _FULL_BATCH if packed else budget
     if packed and not causal:
-        total = sum(question.length for question in encoded)
-        n_batches = max(1, math.ceil(len(order) / count if count else total / batch_limit))
+        n_tokens = sum(question.length for question in encoded)
+        n_parts = len(encoded) / count if count else n_tokens / batch_limit
+        n_batches = max(1, math.ceil(n_parts))
         # Every n-th question by length: each batch gets rows of all lengths, and short ones fill
         # the packs of long ones.
-        batches = [order[first::n_batches] for first in range(min(n_batches, len(order)))]
+        batches = [longest_first[start::n_batches] for start in range(n_batches)]
     else:
+        order = longest_first
         if packed:
             # In the order of their tokens, so that neighbours share beginnings. A sentence of one
             # token with nothing before it has no rows.
-            order.sort(key=lambda number: [row.ids for row in encoded[number].rows[:1]])
-        batches = [[]]
-        tree = Pack(shares=True)  # of the open batch: its size is what the batch would take
-        n_long_tokens = 0
-        for number in order:
-            shares = packed and encoded[number].length <= batch_limit  # a long text fills a batch
-            # The tree is built anew in a new batch, where the first questions share nothing.
-            for _ in range(2):
-                for row in encoded[number].rows if shares else ():
-                    tree.add(row.ids)
-                n_long_tokens += 0 if shares else encoded[number].length
-                is_full = (
-                    len(batches[-1]) >= count
-                    if count
-                    else len(tree.ids) + n_long_tokens > batch_limit
-                )
-                if not (batches[-1] and is_full):
-                    break
-                batches.append([])
-                tree = Pack(shares=True)
-                n_long_tokens = 0
-            batches[-1].append(number)
+            order.sort(key=lambda n: [row.ids for row in encoded[n].rows[:1]])
+        batches = _batches_of_neighbours(
+            encoded, order, batch_limit=batch_limit, count=count, packed=packed
+        )
     batches = [batch for batch in batches if batch]
     return sorted(batches, key=lambda batch: -sum(encoded[number].length for number in batch))
 
 
+def _batches_of_neighbours(
+    encoded: Sequence[Encoded],
+    order: Sequence[int],
+    *,
+    batch_limit: float,
+    count: int | None,
+    packed: bool,
+) -> list[list[int]]:
+    """Divides questions in a given order into batches, each as full as possible.
+
+    Tokens at the beginning that packed rows share count once.
+
+    Args:
+        encoded: the questions.
+        order: their numbers.
+        batch_limit: tokens in a batch.
+        count: questions in a batch; None to go by the tokens.
+        packed: whether rows share their prefixes.
+    """
+    batches: list[list[int]] = [[]]
+    tree = Pack(shares=True)  # of the open batch: its size is what the batch would take
+    n_long_tokens = 0  # of questions that are not in the tree
+    for number in order:
+        question = encoded[number]
+        is_in_tree = packed and question.length <= batch_limit  # a long text fills a batch
+        # If the open batch is full, the question is added again, to the new tree of a new batch.
+        for _ in range(2):
+            if is_in_tree:
+                for row in question.rows:
+                    tree.add(row.ids)
+            else:
+                n_long_tokens += question.length
+            if count:
+                is_full = len(batches[-1]) >= count
+            else:
+                is_full = len(tree.ids) + n_long_tokens > batch_limit
+            if not is_full or not batches[-1]:
+                break
+            batches.append([])
+            tree = Pack(shares=True)
+            n_long_tokens = 0
+        batches[-1].append(number)
+    return batches
+
+
 class Pack:
     """Contexts side by side in one row.
+
+    For example, the contexts (1, 2) and (1, 3) that share prefixes are the row [1, 2, 3], with the
+    offsets [0, 1] and [0, 2].
 
     Args:
         shares: whether contexts share their common prefixes.
@@ -102,25 +134,33 @@ class Pack:
         self.ids: list[int] = []
         self.offsets: list[list[int]] = []
         self._shares = shares
-        self._next: dict[tuple[int, int], int] = {}  # offset and the token after it -> its offset
+        # (offset of a token, or -1 for none; the token after it) -> offset of the latter
+        self._next_offset: dict[tuple[int, int], int] = {}
 
-    def shared(self, ids: Pieces) -> list[int]:
+    def shared_offsets(self, ids: Pieces) -> list[int]:
         """Returns the offsets of the tokens at the beginning of a context that the pack has."""
         offsets: list[int] = []
-        for token in ids if self._shares else ():
-            offset = self._next.get((offsets[-1] if offsets else -1, token))
+        if not self._shares:
+            return offsets
+        before = -1
+        for token in ids:
+            offset = self._next_offset.get((before, token))
             if offset is None:
                 break
             offsets.append(offset)
+            before = offset
         return offsets
 
     def add(self, ids: Pieces) -> list[int]:
         """Adds a context and returns the offsets of its tokens."""
-        offsets = self.shared(ids)
+        offsets = self.shared_offsets(ids)
+        before = offsets[-1] if offsets else -1
         for token in ids[len(offsets) :]:
-            self._next[offsets[-1] if offsets else -1, token] = len(self.ids)
-            offsets.append(len(self.ids))
+            offset = len(self.ids)
+            self._next_offset[before, token] = offset
+            offsets.append(offset)
             self.ids.append(token)
+            before = offset
         self.offsets.append(offsets)
         return offsets
 
@@ -152,51 +192,63 @@ def pack_contexts(
     Returns:
         The packs, and for each context the number of its pack and the offsets of its tokens there.
     """
-    order = sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n]))
-    lengths = [*map(len, contexts)]
-    paths = _prefix_numbers(contexts) if causal else [()] * len(contexts)
+    longest_first = sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n]))
+    lengths = [len(context) for context in contexts]
+    prefixes: Sequence[Sequence[int]] = [()] * len(contexts)
+    if causal:
+        prefixes = _prefix_numbers(contexts)
     fewest_tokens = math.inf
     best_packs: list[list[int]] = []
     # A narrower pack may leave fewer gaps: all packs are as wide as the fullest one.
     for pack_width in range(width, max(width // 2, *lengths) - 1, -1):
-        members, pack_sizes = _fill_packs(lengths, paths, order, pack_width)
+        contexts_of_pack, pack_sizes = _fill_packs(lengths, prefixes, longest_first, pack_width)
         n_tokens = len(pack_sizes) * max(pack_sizes)
         if n_tokens < fewest_tokens:
             fewest_tokens = n_tokens
-            best_packs = members
-        if sum(pack_sizes) >= _FULL * n_tokens:
+            best_packs = contexts_of_pack
+        if sum(pack_sizes) >= _FULL_PACKS * n_tokens:
             break
     packs = []
     packed_at: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
     for index, numbers in enumerate(best_packs):
-        packs.append(Pack(shares=causal))
+        pack = Pack(shares=causal)
+        packs.append(pack)
         for number in numbers:
-            packed_at[number] = (index, packs[index].add(contexts[number]))
+            packed_at[number] = (index, pack.add(contexts[number]))
     return packs, packed_at
 
 
 def _prefix_numbers(contexts: Sequence[Pieces]) -> list[list[int]]:
-    """Returns for each context a number of each of its prefixes, the same for equal ones."""
-    numbers: dict[tuple[int, int], int] = {}  # prefix without its last token, and that token
-    paths = []
+    """Returns for each context a number of each of its prefixes, the same for equal ones.
+
+    For example, the contexts (7, 8) and (7, 9) have the prefixes [0, 1] and [0, 2].
+    """
+    # (number of a prefix, or -1 for none; the token after it) -> number of the longer prefix
+    numbers: dict[tuple[int, int], int] = {}
+    prefixes_of_contexts = []
     for ids in contexts:
-        path: list[int] = []
+        prefixes: list[int] = []
+        before = -1
         for token in ids:
-            before = path[-1] if path else -1
-            path.append(numbers.setdefault((before, token), len(numbers)))
-        paths.append(path)
-    return paths
+            before = numbers.setdefault((before, token), len(numbers))
+            prefixes.append(before)
+        prefixes_of_contexts.append(prefixes)
+    return prefixes_of_contexts
 
 
 def _fill_packs(
-    lengths: Sequence[int], paths: Sequence[Sequence[int]], order: Sequence[int], pack_width: int
+    lengths: Sequence[int],
+    prefixes_of_contexts: Sequence[Sequence[int]],
+    order: Sequence[int],
+    pack_width: int,
 ) -> tuple[list[list[int]], list[int]]:
     """Puts each context into the first of those packs with room that have its longest prefix.
 
     Args:
         lengths: tokens of each context.
-        paths: for each context the numbers of its prefixes; empty if contexts do not share them.
-        order: numbers of the contexts.
+        prefixes_of_contexts: for each context the numbers of its prefixes, the shortest first;
+            empty if contexts do not share them.
+        order: numbers of the contexts, in the order in which they are put into packs.
         pack_width: tokens that a pack holds.
 
     Returns:
@@ -206,27 +258,29 @@ def _fill_packs(
     pack_sizes: list[int] = []
     packs_with: dict[int, list[int]] = {}  # number of a prefix -> packs
     for number in order:
-        path = paths[number]
-        n_shared = next((n for n, prefix in enumerate(path) if prefix not in packs_with), len(path))
+        prefixes = prefixes_of_contexts[number]
+        n_shared = 0  # tokens of the longest prefix that some pack has
+        while n_shared < len(prefixes) and prefixes[n_shared] in packs_with:
+            n_shared += 1
         packs_with_room: list[int] = []
         # Shorter and shorter prefixes, until a pack that has one has room for the rest.
         while n_shared and not packs_with_room:
             n_new = lengths[number] - n_shared
-            packs = packs_with[path[n_shared - 1]]
+            packs = packs_with[prefixes[n_shared - 1]]
             packs_with_room = [pack for pack in packs if pack_sizes[pack] + n_new <= pack_width]
             if not packs_with_room:
                 n_shared -= 1
         n_new = lengths[number] - n_shared
-        if not packs_with_room:
+        if not packs_with_room:  # no pack with a common prefix
             packs_with_room = [
-                pack for pack, count in enumerate(pack_sizes) if count + n_new <= pack_width
+                pack for pack, size in enumerate(pack_sizes) if size + n_new <= pack_width
             ]
         index = min(packs_with_room, default=len(pack_sizes))
-        if index == len(pack_sizes):
+        if index == len(pack_sizes):  # a new pack
             contexts_of_pack.append([])
             pack_sizes.append(0)
         contexts_of_pack[index].append(number)
         pack_sizes[index] += n_new
-        for prefix in path[n_shared:]:
+        for prefix in prefixes[n_shared:]:
             packs_with.setdefault(prefix, []).append(index)
     return contexts_of_pack, pack_sizes

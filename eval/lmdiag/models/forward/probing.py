@@ -78,7 +78,7 @@ _STANDARD_ERRORS = 5.0
 """Nats per token by which answers at another place must be better, and the number of standard
 errors that this difference must exceed."""
 
-_SIMPLER: Mapping[Layout, Layout] = {"packed": "equal", "equal": "alone", "alone": "alone"}
+_SIMPLER_LAYOUT: Mapping[Layout, Layout] = {"packed": "equal", "equal": "alone", "alone": "alone"}
 """Layout -> the one in which the short rows are read without the long one."""
 
 _Setting = tuple[Layout, torch.nn.Module | None]
@@ -90,9 +90,9 @@ class _Readings:
     """Log-probabilities (reads, vocabulary) of the rows of a probe in one setting, in nats.
 
     Attributes:
-        shorts: of the short rows without the others, in the simpler layout.
-        together: of the short rows and the long one, which are read beside the sentences.
-        sentences: of the sentences, which are read once.
+        shorts: of the short rows, read without the other rows in the simpler layout.
+        together: of the short rows and the long one, read together with the sentences.
+        sentences: of the sentences, read in the same pass as `together`.
     """
 
     shorts: torch.Tensor
@@ -110,14 +110,15 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder) -> None:
         BadInput: the model gives other numbers when it reads a row again, it is queried as a causal
             one and sees to the right, or as a masked one and answers at another place.
     """
-    generators = _generator_states(reader.device)
+    states_before = _generator_states(reader.device)
     probe = _Probe(reader, encoder)
     settings = _settings(reader)
     readings = probe.read(settings[0])
-    is_plain = torch.equal(generators, _generator_states(reader.device))
-    if is_plain and readings is not None and probe.shows_all(readings):
+    draws_nothing = torch.equal(states_before, _generator_states(reader.device))
+    if draws_nothing and readings is not None and probe.shows_all(readings):
         probe.check_lead(readings)
         return
+    # something differs: each check is made by itself, then the first exact setting is found
     probe.check_repeatability()
     probe.check_causality()
     for setting in settings:
@@ -128,15 +129,20 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder) -> None:
 
 
 def _settings(reader: Reader) -> list[_Setting]:
-    """Returns what may be exact, first what saves most; the last one is the plain model."""
-    takes_packs = (
-        getattr(reader.model.config, "_attn_implementation", None) in (None, "eager", "sdpa")
-        and {"attention_mask", "position_ids"} <= reader.accepted
-        and reader.width >= _NARROWEST
-    )
-    gains = is_precise(reader) and reader.sizes.packs
-    layouts: list[Layout] = ["packed"] if takes_packs and gains else []
-    return [*product([*layouts, "equal", "alone"], [*projection_modules(reader.model), None])]
+    """Returns pairs of layout and projection module to try, those that save most first.
+
+    The last one, ("alone", None), is the plain model.
+    """
+    attention = getattr(reader.model.config, "_attn_implementation", None)
+    takes_masks = attention in (None, "eager", "sdpa")
+    takes_positions = {"attention_mask", "position_ids"} <= reader.accepted_arguments
+    is_wide_enough = reader.width >= _NARROWEST
+    gains_by_packs = is_precise(reader) and reader.sizes.packs
+    layouts: list[Layout] = ["equal", "alone"]
+    if takes_masks and takes_positions and is_wide_enough and gains_by_packs:
+        layouts.insert(0, "packed")
+    modules = [*projection_modules(reader.model), None]
+    return list(product(layouts, modules))
 
 
 class _Probe:
@@ -153,14 +159,16 @@ class _Probe:
     def __init__(self, reader: Reader, encoder: QuestionEncoder) -> None:
         self._reader = reader
         self._name = f"model {encoder.spelling.model_id} ({type(reader.model).__name__})"
-        self._limits = [*filter(None, (encoder.limit, attention_window(reader.model.config)))]
+        limits = encoder.limit, attention_window(reader.model.config)
+        self._limits = [limit for limit in limits if limit]
         reader.width = min([reader.width, *self._limits])
         self._is_causal = not encoder.masked
         self._long = _long_row(reader, encoder)
         n_tokens = max(2, min(_SHORT, len(self._long.ids) // 2))
-        self._shared = sorted({min(2, n_tokens - 1), n_tokens // 2, n_tokens - 1})
+        # for each short row, how many of its first tokens are those of the long one
+        self._n_shared = sorted({min(2, n_tokens - 1), n_tokens // 2, n_tokens - 1})
         mask = encoder.blank(Query("")).mask
-        self._shorts = [_branch(self._long, count, n_tokens, mask) for count in self._shared]
+        self._shorts = [_short_row(self._long, n, n_tokens, mask) for n in self._n_shared]
         self._sentences: list[TokenRow] = []
         self._lead = 0
         if isinstance(encoder, MaskedEncoder):
@@ -169,24 +177,28 @@ class _Probe:
         self._alone = self._read(("alone", None), [self._long])
 
     def read(self, setting: _Setting) -> _Readings | None:
-        """Returns what the model gives in a setting; None if it cannot be read in it."""
+        """Returns what the model gives in a setting; None if it cannot be read in it.
+
+        The setting stays in the reader.
+        """
         layout, module = setting
-        width = self._reader.width
+        width_before = self._reader.width
         rows = [*self._shorts, self._long, *self._sentences]
         try:
-            shorts = self._read((_SIMPLER[layout], module), self._shorts)
+            shorts = self._read((_SIMPLER_LAYOUT[layout], module), self._shorts)
             # As wide as one pack of all rows, where the model reads as much.
             self._reader.width = min([sum(len(row.ids) for row in rows), *self._limits])
             n_compared = len(shorts) + len(self._alone)
             n_of_sentences = sum(len(row.reads) for row in self._sentences)
             # Fails where the projection takes other inputs, so that there are more or fewer reads.
-            parts = torch.split(self._read(setting, rows), [n_compared, n_of_sentences])
-            return _Readings(shorts, *parts)
+            log_probs = self._read(setting, rows)
+            together, sentences = torch.split(log_probs, [n_compared, n_of_sentences])
+            return _Readings(shorts, together, sentences)
         except Exception:  # models raise anything for masks or states that they do not expect
             return None
         finally:
             self._reader.layout, self._reader.projection_module = setting
-            self._reader.width = width
+            self._reader.width = width_before
 
     def _read(self, setting: _Setting, rows: Sequence[TokenRow]) -> torch.Tensor:
         """Sets layout and projection module of the reader, and reads rows with them."""
@@ -194,20 +206,29 @@ class _Probe:
         return self._reader.read(rows)
 
     def is_exact(self, readings: _Readings) -> bool:
-        """Whether no row has other numbers because of the setting and the rows beside it."""
-        return same(self._reader, readings.together, torch.cat([readings.shorts, self._alone]))
+        """Whether the setting, and the rows beside a row, change the numbers of no row."""
+        expected = torch.cat([readings.shorts, self._alone])
+        return agree(self._reader, readings.together, expected)
 
     def shows_all(self, readings: _Readings) -> bool:
-        """Whether readings are exact, and show that no check below can fail."""
+        """Whether readings are exact, and show that the model is repeatable and causal.
+
+        Then `check_repeatability` and `check_causality` cannot fail.
+        """
         if not self.is_exact(readings):
             return False
-        change = _mean_change(self._alone, readings.together[len(readings.shorts) :])
+        long_together = readings.together[len(readings.shorts) :]
+        change = _mean_change(self._alone, long_together)
         is_causal = self._change_by_later_tokens(readings.shorts) <= self._tolerance(_COARSE_MEAN)
         return is_causal and change <= self._tolerance(_REPEATED_MEAN)
 
-    def _tolerance(self, coarse: float) -> float:
-        """Returns the mean difference that is rounding, in nats; `coarse` is for half precision."""
-        units = _ROUNDING if is_precise(self._reader) else coarse
+    def _tolerance(self, coarse_units: float) -> float:
+        """Returns the mean difference that is rounding, in nats.
+
+        It is `coarse_units` (half precision) or `_ROUNDING` (float32 or better) times the epsilon
+        of the dtype and the mean size of the log-probabilities.
+        """
+        units = _ROUNDING if is_precise(self._reader) else coarse_units
         return units * _epsilon(self._reader) * _mean_size(self._alone)
 
     def check_repeatability(self) -> None:
@@ -218,11 +239,12 @@ class _Probe:
         the model's dtype.
         """
         for row in (self._shorts[0], self._long):
-            log_probs = self._read(("alone", None), [row])
-            generators = _generator_states(self._reader.device)
-            change = _mean_change(log_probs, self._read(("alone", None), [row]))
-            is_drawn = not torch.equal(generators, _generator_states(self._reader.device))
-            if change > (0.0 if is_drawn else self._tolerance(_REPEATED_MEAN)):
+            first_log_probs = self._read(("alone", None), [row])
+            states_before = _generator_states(self._reader.device)
+            change = _mean_change(first_log_probs, self._read(("alone", None), [row]))
+            draws_numbers = not torch.equal(states_before, _generator_states(self._reader.device))
+            tolerance = 0.0 if draws_numbers else self._tolerance(_REPEATED_MEAN)
+            if change > tolerance:
                 raise BadInput(
                     f"{self._name} gives other numbers when it reads the same text again (by "
                     f"{change:.1g} nats on average over the vocabulary): its code draws random "
@@ -247,27 +269,31 @@ class _Probe:
             )
 
     def check_lead(self, readings: _Readings) -> None:
-        """Refuses a masked model that answers one place before the mask, or at it, unlike its kind.
+        """Refuses a masked model that answers at another place than its kind says.
 
-        The masked tokens of the sentences are more probable at the other place by more than
-        `_LEAD_GAIN` nats in the mean, and the model knows more of them there, beyond chance: models
+        Models of kind mntp answer one place before the mask, others at the mask. Refused is a model
+        to which the masked tokens of the sentences are more probable at the other place by more
+        than `_LEAD_GAIN` nats in the mean, and that knows more of them there, beyond chance: models
         with random weights have differences of any size.
         """
+        # each mask has two reads, before it and at it, which want the same token
         tokens = torch.tensor([token for row in self._sentences for token in row.wanted[1::2]])
         if len(tokens) < _FEWEST_HIDDEN:
             return
         tokens = tokens.to(readings.sentences.device)
         log_probs = readings.sentences[:, tokens]
-        before, at_mask = log_probs[::2], log_probs[1::2]
-        at_kind_place, at_other_place = (before, at_mask) if self._lead else (at_mask, before)
+        before_mask = log_probs[::2]  # (masks, tokens)
+        at_mask = log_probs[1::2]
+        if self._lead:
+            at_kind_place, at_other_place = before_mask, at_mask
+        else:
+            at_kind_place, at_other_place = at_mask, before_mask
         gain = float((at_other_place - at_kind_place).diagonal().mean())
-        knowledge_here, knowledge_at_other = (
-            _knowledge(part, tokens) for part in (at_kind_place, at_other_place)
-        )
-        threshold = max(
-            float(knowledge_here.mean()), _STANDARD_ERRORS * _standard_error(knowledge_at_other)
-        )
-        if gain > _LEAD_GAIN and float(knowledge_at_other.mean()) > threshold:
+        kind_knowledge = _knowledge(at_kind_place, tokens)
+        other_knowledge = _knowledge(at_other_place, tokens)
+        chance_level = _STANDARD_ERRORS * _standard_error(other_knowledge)
+        threshold = max(float(kind_knowledge.mean()), chance_level)
+        if gain > _LEAD_GAIN and float(other_knowledge.mean()) > threshold:
             place = "at the mask" if self._lead else "one place before the mask"
             kind = "masked" if self._lead else "mntp"
             raise BadInput(
@@ -276,36 +302,48 @@ class _Probe:
             )
 
     def _change_by_later_tokens(self, shorts: torch.Tensor) -> float:
-        """Returns how much the distributions of a causal model change by the tokens after them.
+        """Returns by how much later tokens change the distributions of a causal model, in nats.
 
-        They are those at the tokens that a short row and the long one share, see `_mean_change`.
+        A short row and the long one share their first tokens, where a causal model has the same
+        distributions. The largest mean difference is returned, see `_mean_change`; 0 for a masked
+        model.
+
+        Args:
+            shorts: (reads, vocabulary) log-probabilities of all short rows.
         """
         if not self._is_causal:
             return 0.0
         parts = torch.split(shorts, [len(row.reads) for row in self._shorts])
-        pairs = zip(parts, self._shared, strict=True)
-        changes = [_mean_change(part[:count], self._alone[:count]) for part, count in pairs]
+        changes = []
+        for part, n_shared in zip(parts, self._n_shared, strict=True):
+            changes.append(_mean_change(part[:n_shared], self._alone[:n_shared]))
         return max(changes)
 
 
 def _long_row(reader: Reader, encoder: QuestionEncoder) -> TokenRow:
-    """Returns the long row of a probe; of an encoder-decoder, one with a long source."""
+    """Returns the long row of a probe, with the name of the padding token in its text.
+
+    Of an encoder-decoder, the source is long and the decoder's row is not.
+    """
     config = reader.model.config.get_text_config()
     padding = encoder.spelling.name(getattr(config, "pad_token_id", None))
-    text = _TEXT.format(padding=padding) * 5
+    text = _TEXT.format(padding=padding) * 5  # more than `_LONG` tokens
     pieces = encoder.spelling.text(text)
     row = encoder.blank(Query(text)).row(PartialWord(pieces, len(pieces) + 1))
     n_tokens = min(_LONG, encoder.limit or _LONG)
     ids = row.ids[: 2 * _SHORT if row.source else n_tokens]
     step = math.ceil(len(ids) / _READS_OF_LONG)
-    reads = {*range(min(_SHORT, len(ids))), *range(0, len(ids), step)}
-    return TokenRow(ids, tuple(sorted(reads)), row.source[:n_tokens])
+    first_positions = range(min(_SHORT, len(ids)))
+    spread_positions = range(0, len(ids), step)
+    reads = sorted({*first_positions, *spread_positions})
+    return TokenRow(ids, tuple(reads), row.source[:n_tokens])
 
 
 def _masked_sentences(encoder: MaskedEncoder, n_tokens: int) -> list[TokenRow]:
-    """Returns rows of one length with every third token masked, but for control tokens.
+    """Returns rows of `n_tokens` with every third token masked, but for control tokens.
 
-    They are read at the place before each mask and at it; what is wanted there is its token.
+    Each mask has two reads, at the place before it and at the mask; the token that is wanted at
+    both is the masked one. Sentences that are too short are left out.
     """
     spelling = encoder.spelling
     opening, closing = spelling.opening, spelling.closing
@@ -314,7 +352,7 @@ def _masked_sentences(encoder: MaskedEncoder, n_tokens: int) -> list[TokenRow]:
     for number, sentence in enumerate(_SENTENCES):
         text = f"{sentence} {_SENTENCES[number - 1]}"
         pieces = list(spelling.text(text)[: max(n_pieces, 0)])
-        mask_positions = range(1 + number % 3, len(pieces), 3)
+        mask_positions = range(1 + number % 3, len(pieces), 3)  # not the same in all sentences
         token_at_mask = {
             position: pieces[position]
             for position in mask_positions
@@ -322,17 +360,25 @@ def _masked_sentences(encoder: MaskedEncoder, n_tokens: int) -> list[TokenRow]:
         }
         for position in token_at_mask:
             pieces[position] = encoder.mask
-        reads = [len(opening) + position - lead for position in token_at_mask for lead in (1, 0)]
-        wanted = [token for token in token_at_mask.values() for _ in range(2)]
+        reads: list[int] = []
+        wanted: list[int] = []
+        for position, token in token_at_mask.items():
+            reads += [len(opening) + position - 1, len(opening) + position]
+            wanted += [token, token]
         if len(pieces) == n_pieces and reads:
-            rows.append(TokenRow((*opening, *pieces, *closing), tuple(reads), (), tuple(wanted)))
+            ids = (*opening, *pieces, *closing)
+            rows.append(TokenRow(ids, tuple(reads), wanted=tuple(wanted)))
     return rows
 
 
-def _branch(long: TokenRow, shared: int, n_tokens: int, mask: int | None) -> TokenRow:
-    """Returns a short row of a probe, whose first `shared` tokens are those of the long row."""
+def _short_row(long: TokenRow, n_shared: int, n_tokens: int, mask: int | None) -> TokenRow:
+    """Returns a short row of a probe, which is read at all positions.
+
+    Its first `n_shared` tokens are those of the long row; then come the mask, if there is one, and
+    later tokens of the long row.
+    """
     masks = () if mask is None else (mask,)
-    ids = (*long.ids[:shared], *masks, *long.ids[n_tokens:])[:n_tokens]
+    ids = (*long.ids[:n_shared], *masks, *long.ids[n_tokens:])[:n_tokens]
     return TokenRow(ids, tuple(range(len(ids))), long.source)
 
 
@@ -360,17 +406,20 @@ def _generator_states(device: torch.device) -> torch.Tensor:
 def _knowledge(log_probs: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     """Returns by how much each token is more probable at its place than expected, in nats.
 
-    Expected is what the other tokens are there, and what the token is at the places of others: a
-    model that knows how frequent words are, and nothing else, has 0.
+    Expected is the mean of the other tokens at this place plus the mean of this token at the places
+    of others, less the mean of all: a model that knows how frequent words are, and nothing else,
+    has 0.
 
     Args:
         log_probs: (places, tokens), the token of a place on the diagonal.
-        tokens: of each place.
+        tokens: (places,) id of the token of each place.
     """
-    differs = tokens[:, None] != tokens
-    others = torch.where(differs, log_probs, 0.0)
-    of_place, of_token = (others.sum(axis) / differs.sum(axis) for axis in (1, 0))
-    return log_probs.diagonal() - of_place - of_token + others.sum() / differs.sum()
+    is_other = tokens[:, None] != tokens
+    other_nats = torch.where(is_other, log_probs, 0.0)
+    mean_of_place = other_nats.sum(1) / is_other.sum(1)
+    mean_of_token = other_nats.sum(0) / is_other.sum(0)
+    mean_of_all = other_nats.sum() / is_other.sum()
+    return log_probs.diagonal() - mean_of_place - mean_of_token + mean_of_all
 
 
 def _standard_error(values: torch.Tensor) -> float:
@@ -379,9 +428,13 @@ def _standard_error(values: torch.Tensor) -> float:
 
 
 def _mean_change(before: torch.Tensor, after: torch.Tensor) -> float:
-    """Returns the largest mean difference of two distributions at a position, in nats."""
-    finite = before.isfinite() & after.isfinite()
-    return float(torch.where(finite, (before - after).abs(), 0.0).mean(-1).max())
+    """Returns the largest mean difference of two distributions at a position, in nats.
+
+    Both are (positions, vocabulary) log-probabilities; differences of infinite ones count as 0.
+    """
+    is_finite = before.isfinite() & after.isfinite()
+    differences = torch.where(is_finite, (before - after).abs(), 0.0)
+    return float(differences.mean(-1).max())
 
 
 def _mean_size(log_probs: torch.Tensor) -> float:
@@ -389,28 +442,30 @@ def _mean_size(log_probs: torch.Tensor) -> float:
     return max(1.0, float(log_probs[log_probs.isfinite()].abs().mean()))
 
 
-def same(reader: Reader, log_probs: torch.Tensor, expected: torch.Tensor) -> bool:
-    """Whether two sets of log-probabilities differ by no more than the rounding of the dtype.
+def agree(reader: Reader, log_probs: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Whether two arrays of log-probabilities differ by no more than the rounding of the dtype.
 
-    NaN equals NaN here: a broken model is refused with the context that it cannot answer.
+    NaN equals NaN here: a broken model is refused later, with the context that it cannot answer.
     """
-    if log_probs.shape != expected.shape:  # its projection takes other inputs
+    if log_probs.shape != expected.shape:  # the projection module takes other inputs
         return False
     scale = max(1.0, float(expected.nan_to_num(0.0, 0.0, 0.0).abs().max()))
-    tolerance = (_ROUNDING if is_precise(reader) else _COARSE_ROUNDING) * _epsilon(reader) * scale
+    units = _ROUNDING if is_precise(reader) else _COARSE_ROUNDING
+    tolerance = units * _epsilon(reader) * scale
     return torch.allclose(log_probs, expected, rtol=0.0, atol=tolerance, equal_nan=True)
 
 
 def attention_window(config: PretrainedConfig) -> int | None:
-    """Returns how far apart two tokens may be that see each other in every layer; None: any.
+    """Returns how far apart two tokens may be and still see each other in every layer.
 
-    The mask of a pack replaces windows and chunks of attention, so that packs must fit into them.
+    None for any distance. The mask of a pack replaces windows and chunks of attention, so that
+    packs must fit into them.
     """
-    text = config.get_text_config()
+    text_config = config.get_text_config()
     names = ("sliding_window", "window_size", "attention_chunk_size")
-    windows = [getattr(text, name, None) for name in names]
-    local = getattr(text, "local_attention", None)  # both sides together (ModernBERT)
-    windows.append(local // 2 if local else None)
+    windows = [getattr(text_config, name, None) for name in names]
+    both_sides = getattr(text_config, "local_attention", None)  # left and right (ModernBERT)
+    windows.append(both_sides // 2 if both_sides else None)
     return min((int(window) for window in windows if window), default=None)
 
 
@@ -421,17 +476,21 @@ def projection_modules(model: PreTrainedModel) -> list[torch.nn.Module]:
     last one nothing mixes positions, so that the rest of the last layer is computed only where it
     is wanted. Almost all models have the projection to the vocabulary.
     """
-    closing = [m for m in model.modules() if type(m).__name__.endswith("SelfOutput")]
-    head = model.get_output_embeddings()  # type: ignore[no-untyped-call]
-    return [*closing[-1:], *([] if head is None else [head])]
+    attention_outputs = [x for x in model.modules() if type(x).__name__.endswith("SelfOutput")]
+    modules = attention_outputs[-1:]
+    projection = model.get_output_embeddings()  # type: ignore[no-untyped-call]
+    if projection is not None:
+        modules.append(projection)
+    return modules
 
 
 def check_layers(reader: Reader, encoder: QuestionEncoder) -> Layers:
-    """Returns the layers of a model that can answer after each of them.
+    """Returns the layers of a model, after it has shown that it can answer after each of them.
+
+    The answer after the last layer, computed as for inner layers, must be the ordinary one.
 
     Raises:
-        BadInput: its layers are not found, or the state after the last one, by the way that all
-            others go, does not give the model's ordinary answer or any.
+        BadInput: the layers are not found, or the model cannot answer in this way.
     """
     name = f"model {encoder.spelling.model_id} ({type(reader.model).__name__})"
     layers = reader.layers
@@ -443,20 +502,24 @@ def check_layers(reader: Reader, encoder: QuestionEncoder) -> Layers:
     row = encoder.blank(_LAYER_PROBE).row(PartialWord((), int(encoder.masked)))
     inputs, _ = reader.side_by_side([row])
     reads = [(0, position) for position in range(len(row.ids))]
-    module, reader.projection_module = reader.projection_module, None
+    module_before = reader.projection_module
+    reader.projection_module = None
     is_ordinary = False
+    last_layer = len(layers)
     try:
-        states = reader.network(inputs, reads, (*range(len(layers) + 1), None)).states
-        layers.skipped = {*range(1, len(layers) + 1)} - {*states}
-        done = reader.network(inputs, reads, (len(layers), None))
-        is_ordinary = same(reader, *reader.log_probs(done, (len(layers), None)))
+        all_layers = range(last_layer + 1)
+        states = reader.network(inputs, reads, (*all_layers, None)).states
+        layers.skipped = {number for number in all_layers if number and number not in states}
+        network_pass = reader.network(inputs, reads, (last_layer, None))
+        after_last, ordinary = reader.log_probs(network_pass, (last_layer, None))
+        is_ordinary = agree(reader, after_last, ordinary)
     except Exception as error:  # models raise anything for states that they do not expect
         raise BadInput(
             f"{name} cannot make an answer of the state after a layer, {type(error).__name__}: "
             f"{shortened(error)}: leave layers out"
         ) from error
     finally:
-        reader.projection_module = module
+        reader.projection_module = module_before
     if not is_ordinary:
         raise BadInput(
             f"{name} makes another answer of the state after its last layer than its own, so that "

@@ -31,7 +31,9 @@ from lmdiag.models.forward.sizes import sizes_for
 from lmdiag.models.positions import padding_index
 from lmdiag.models.tokens.encoded_questions import TokenRow
 
-_USUAL = {"input_ids", "attention_mask", "position_ids", "decoder_input_ids", "encoder_outputs"}
+_USUAL_ARGUMENTS = {
+    "input_ids", "attention_mask", "position_ids", "decoder_input_ids", "encoder_outputs",
+}  # fmt: skip
 """Arguments that models of transformers take."""
 
 Layout = Literal["packed", "equal", "alone"]
@@ -67,31 +69,31 @@ class Pass:
         takes as long as one of many.
 
         Args:
-            layers: that were asked.
+            layers: those that were asked; None is the last one, the ordinary answer.
             most: states of inner layers that go through together.
             reads: numbers of the reads; None for all.
         """
-        inner = [layer for layer in layers if layer is not None]
-        projected = self._projected(inner, most, reads)
+        inner_layers = [layer for layer in layers if layer is not None]
+        inner_logits = self._inner_logits(inner_layers, most, reads)
         for layer in layers:
             if layer is not None:
-                yield next(projected)
+                yield next(inner_logits)
             elif self.logits is not None:
                 yield self.logits if reads is None else self.logits[list(reads)]
 
-    def _projected(
+    def _inner_logits(
         self, layers: Sequence[int], most: int, reads: Sequence[int] | None
     ) -> Iterator[torch.Tensor]:
-        """Yields the logits after each of some inner layers."""
+        """Yields the (reads, vocabulary) logits after each inner layer; see `logits_after`."""
         if not layers or self.layers is None:
             return
         states = [self.states[layer] for layer in layers]
         if reads is not None:
             states = [state[list(reads)] for state in states]
         n_reads = len(states[0])
-        size = max(1, most // max(1, n_reads))
-        for start in range(0, len(states), size):
-            logits = self.layers.logits(torch.cat(states[start : start + size]))
+        n_layers_together = max(1, most // max(1, n_reads))
+        for start in range(0, len(states), n_layers_together):
+            logits = self.layers.logits(torch.cat(states[start : start + n_layers_together]))
             yield from torch.split(logits, n_reads)
 
 
@@ -122,10 +124,12 @@ class Reader:
         self.width = self.sizes.width
         self.projection_module: torch.nn.Module | None = None
         self.padding_index = padding_index(model)
-        self.accepted = _accepted(model)
+        self.accepted_arguments = _accepted_arguments(model)
         # Fills up short rows, masked. One that was added after training often has no embedding.
         n_embeddings = len(cast("torch.Tensor", model.get_input_embeddings().weight))
-        self._pad = pad if pad is not None and pad < n_embeddings else 0
+        self._pad = 0
+        if pad is not None and pad < n_embeddings:
+            self._pad = pad
         if model.device.type == "cpu" and model.dtype == torch.float32:
             # transformers computes the tanh form of GELU in seven operations: one takes a tenth
             # less time for the shape of gpt2.
@@ -163,53 +167,68 @@ class Reader:
     def read_layers(
         self, rows: Sequence[TokenRow], layers: Sequence[Layer], pick: Pick | None = None
     ) -> Iterator[torch.Tensor]:
-        """Yields what `read` returns after each of some layers; the rows are read once."""
-        # Rows of one group go through the network together, without padding.
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for number, row in enumerate(rows):
-            # The rows of one sentence go through a decoder together, so that it is encoded once;
-            # other rows, whose source is empty, beside rows of their own length.
-            group: tuple[int, ...] = (len(row.source), 0) if row.source else (0, len(row.ids))
-            if self.layout == "packed" and len(row.ids) <= self.width:
-                group = ()
-            elif self.layout == "alone":
-                group = (number,)
-            groups.setdefault(group, []).append(number)
-        starts = [0, *accumulate(len(row.reads) for row in rows)]
+        """Yields what `read` returns after each of some layers; the rows are read once.
+
+        Args:
+            rows, pick: see `read`.
+            layers: after which the model answers; None is the last one.
+        """
+        first_reads = [0, *accumulate(len(row.reads) for row in rows)]  # of each row, and the end
         read_order: list[int] = []  # number of each read, in the order in which groups are read
-        passes: list[tuple[Pass, Callable[[torch.Tensor], torch.Tensor]]] = []
-        ordinary: list[torch.Tensor] = []
-        for group, group_rows in groups.items():
-            lay_out = self.side_by_side if group else self.packed
-            inputs, reads = lay_out([rows[member] for member in group_rows])
+        passes: list[Pass] = []
+        # for each pass, what makes the result of its logits
+        finishers: list[Callable[[torch.Tensor], torch.Tensor]] = []
+        ordinary_parts: list[torch.Tensor] = []
+        for numbers, is_packed in self._groups(rows):
+            group_rows = [rows[number] for number in numbers]
+            lay_out = self.packed if is_packed else self.side_by_side
+            inputs, reads = lay_out(group_rows)
             finish = _log_softmax
             if pick is not None:
-                wanted = [token for member in group_rows for token in rows[member].wanted]
+                wanted = [token for row in group_rows for token in row.wanted]
                 finish = partial(self._pick, reads=reads, wanted=wanted, pick=pick)
-                reads = [*dict.fromkeys(reads)]  # a position of several packed rows is read once
+                reads = list(dict.fromkeys(reads))  # a position of several packed rows is read once
             network_pass = self.network(inputs, reads, layers)
             if network_pass.logits is not None:
-                ordinary.append(finish(network_pass.logits))
-                network_pass.logits = (
-                    None  # the largest tensor of a pass: freed before the next one
-                )
-            passes.append((network_pass, finish))
-            read_order += [n for member in group_rows for n in range(*starts[member : member + 2])]
+                ordinary_parts.append(finish(network_pass.logits))
+                # the largest tensor of a pass: freed before the next one
+                network_pass.logits = None
+            passes.append(network_pass)
+            finishers.append(finish)
+            for number in numbers:
+                read_order += range(first_reads[number], first_reads[number + 1])
         most_projected = self.most_projected // max(1, len(passes))
-        projected = [
-            network_pass.logits_after(layers, most_projected) for network_pass, _ in passes
+        logits_of_passes = [
+            network_pass.logits_after(layers, most_projected) for network_pass in passes
         ]
         for layer in layers:
-            parts = ordinary
+            parts = ordinary_parts
             if layer is not None:
                 parts = [
                     finish(next(logits))
-                    for logits, (_, finish) in zip(projected, passes, strict=True)
+                    for logits, finish in zip(logits_of_passes, finishers, strict=True)
                 ]
             if len(parts) == 1:
                 yield parts[0]
             else:
                 yield torch.cat(parts)[torch.tensor(read_order).argsort().to(parts[0].device)]
+
+    def _groups(self, rows: Sequence[TokenRow]) -> list[tuple[list[int], bool]]:
+        """Returns which rows go through the network together, without padding.
+
+        For each group these are the numbers of its rows, and whether they are packed into few rows.
+        """
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for number, row in enumerate(rows):
+            # The rows of one sentence go through a decoder together, so that it is encoded once;
+            # other rows, whose source is empty, beside rows of their own length.
+            key: tuple[int, ...] = (len(row.source), 0) if row.source else (0, len(row.ids))
+            if self.layout == "packed" and len(row.ids) <= self.width:
+                key = ()
+            elif self.layout == "alone":
+                key = (number,)
+            groups.setdefault(key, []).append(number)
+        return [(numbers, key == ()) for key, numbers in groups.items()]
 
     def run(self, inputs: Mapping[str, Any], reads: Reads) -> torch.Tensor:
         """Runs the model once; returns (reads, vocabulary) log-probabilities as `read` does."""
@@ -222,22 +241,26 @@ class Reader:
     ) -> Iterator[torch.Tensor]:
         """Yields (reads, vocabulary) log-probabilities of a pass after each of some layers.
 
-        `reads` are the numbers of its reads; None for all.
+        `reads` are the numbers of the reads that are wanted; None for all.
         """
         return map(_log_softmax, network_pass.logits_after(layers, self.most_projected, reads))
 
     @cached_property
     def most_projected(self) -> int:
-        """States of inner layers that are projected together."""
+        """States of inner layers that are projected to the vocabulary together, at most."""
         n_items = int(self.model.config.get_text_config().vocab_size)
         return max(1, self.sizes.searched // n_items)
 
     def network(
         self, inputs: Mapping[str, Any], reads: Reads, layers: Sequence[Layer] = ORDINARY
     ) -> Pass:
-        """Runs the model once, as far as the last of some layers; it projects the reads alone.
+        """Runs the model once, and projects to the vocabulary only what is read.
 
-        Tensors are moved to its device; arguments that it does not know are left out.
+        Args:
+            inputs: arguments of the model. Tensors are moved to its device; arguments that it does
+                not know are left out.
+            reads: (row, position) of each distribution that is wanted.
+            layers: after which the model answers; it stops after the last of them.
         """
         arguments = {
             name: value.to(self.device) if isinstance(value, torch.Tensor) else value
@@ -245,45 +268,61 @@ class Reader:
         }
         # a cache that nobody continues takes memory for every token of every layer
         arguments["use_cache"] = "past_key_values" in inputs
-        arguments = {name: value for name, value in arguments.items() if name in self.accepted}
-        index = torch.tensor(reads).T
-        gathered = list[bool]()  # not empty once the projection module has seen the reads alone
+        arguments = {
+            name: value for name, value in arguments.items() if name in self.accepted_arguments
+        }
+        index = torch.tensor(reads).T  # (2, reads)
+        projects_reads_alone = False  # until the projection module runs
 
-        def take(states: torch.Tensor) -> torch.Tensor:
+        def take_reads(states: torch.Tensor) -> torch.Tensor:
+            """Returns (reads, hidden) of (rows, positions, hidden)."""
             rows, positions = index.to(states.device)
             return states[rows, positions]
 
-        def gather(_: Any, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-            gathered.append(True)
+        def keep_reads(_: Any, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+            """Replaces the inputs of the projection module."""
+            nonlocal projects_reads_alone
+            projects_reads_alone = True
             # one row of the reads alone: all later modules see one position at a time
-            return tuple(take(states)[None] for states in inputs)
+            return tuple(take_reads(states)[None] for states in inputs)
 
         network_pass = Pass(layers=self.layers)
         with ExitStack() as hooks:
-            inner = [layer for layer in layers if layer is not None]
-            if inner and self.layers is not None:
-                keeping = self.layers.keeping(inner, take, ends=None not in layers)
-                network_pass.states = hooks.enter_context(keeping)
+            inner_layers = [layer for layer in layers if layer is not None]
+            if inner_layers and self.layers is not None:
+                stops_early = None not in layers
+                recording = self.layers.record_states(inner_layers, take_reads, ends=stops_early)
+                network_pass.states = hooks.enter_context(recording)
             if self.projection_module is not None:
-                hook = self.projection_module.register_forward_pre_hook(gather)
+                hook = self.projection_module.register_forward_pre_hook(keep_reads)
                 hooks.callback(hook.remove)
             with torch.inference_mode():
-                # the model's own head sees the reads alone if `gather` ran before it
+                # the model's own head sees the reads alone if `keep_reads` ran before it
                 logits: torch.Tensor = self.model(**arguments).logits
-                network_pass.logits = logits[0] if gathered else take(logits)
+                network_pass.logits = logits[0] if projects_reads_alone else take_reads(logits)
         return network_pass
 
     def side_by_side(self, rows: Sequence[TokenRow]) -> tuple[ModelInputs, Reads]:
-        """Returns the model's inputs for rows of one length side by side, and the reads."""
+        """Returns the model's inputs for rows of one length side by side, and the reads.
+
+        Of an encoder-decoder, the sources have one length, and each distinct source is encoded
+        once. The reads are (row, position) of each read of the rows, in order.
+        """
         inputs: ModelInputs = dict(self.fill([row.ids for row in rows]))
         if rows[0].source:
             inputs = {f"decoder_{name}": tensor for name, tensor in inputs.items()}
-            numbers = {source: n for n, source in enumerate(dict.fromkeys(r.source for r in rows))}
-            inputs |= select_sources(self.encode([*numbers]), [numbers[row.source] for row in rows])
+            distinct_sources = list(dict.fromkeys(row.source for row in rows))
+            number_of_source = {source: n for n, source in enumerate(distinct_sources)}
+            encoded = self.encode(distinct_sources)
+            inputs |= select_sources(encoded, [number_of_source[row.source] for row in rows])
         return inputs, [(index, read) for index, row in enumerate(rows) for read in row.reads]
 
     def packed(self, rows: Sequence[TokenRow]) -> tuple[ModelInputs, Reads]:
-        """Returns the model's inputs with several rows in one, and the reads."""
+        """Returns the model's inputs with several rows in one, and the reads.
+
+        The mask lets each token attend to its own context alone, and positions are counted in its
+        own context. The reads are (pack, position) of each read of the rows, in order.
+        """
         packs, packed_at = pack_contexts([row.ids for row in rows], self.width, causal=self.causal)
         width = max(len(pack.ids) for pack in packs)
         sees = torch.from_numpy(np.stack([pack.mask(width, causal=self.causal) for pack in packs]))
@@ -292,22 +331,24 @@ class Reader:
         # the least finite number: a sum with -inf is NaN where a model adds a bias to the mask
         mask.masked_fill_(~sees, torch.finfo(self.model.dtype).min)
         positions = torch.zeros(len(packs), width, dtype=torch.long)
-        in_contexts = self.positions(self.fill([row.ids for row in rows])["input_ids"])
-        for (index, offsets), context_positions in zip(packed_at, in_contexts, strict=True):
-            positions[index, offsets] = context_positions[: len(offsets)]
+        positions_of_rows = self.positions(self.fill([row.ids for row in rows])["input_ids"])
+        for (index, offsets), row_positions in zip(packed_at, positions_of_rows, strict=True):
+            positions[index, offsets] = row_positions[: len(offsets)]
         inputs = {
             "input_ids": self.fill([pack.ids for pack in packs])["input_ids"],
             "attention_mask": mask[:, None],
             "position_ids": positions,
         }
-        return inputs, [
-            (index, offsets[read])
-            for row, (index, offsets) in zip(rows, packed_at, strict=True)
-            for read in row.reads
-        ]
+        reads = []
+        for row, (index, offsets) in zip(rows, packed_at, strict=True):
+            reads += [(index, offsets[read]) for read in row.reads]
+        return inputs, reads
 
     def encode(self, sources: Sequence[Sequence[int]]) -> ModelInputs:
-        """Has the encoder read sources; returns what a decoder's inputs say about them."""
+        """Runs the encoder of an encoder-decoder on token ids of sources.
+
+        Returns `encoder_outputs` and `attention_mask`, as the decoder takes them.
+        """
         inputs = {name: value.to(self.device) for name, value in self.fill(sources).items()}
         with torch.inference_mode():
             outputs = self.model.get_encoder()(**inputs)
@@ -321,10 +362,11 @@ class Reader:
         if self.padding_index is None:
             return torch.arange(ids.shape[1]).expand_as(ids)
         is_counted = ids != self.padding_index
+        # padding has the position `padding_index`, the first counted token the next one
         return self.padding_index + is_counted.cumsum(1) * is_counted
 
     def fill(self, rows: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
-        """Returns `input_ids` and `attention_mask` of rows filled up on the right."""
+        """Returns `input_ids` and `attention_mask`, (rows, width), of rows filled on the right."""
         width = max(map(len, rows))
         ids = [[*row, *[self._pad] * (width - len(row))] for row in rows]
         mask = [[1] * len(row) + [0] * (width - len(row)) for row in rows]
@@ -334,48 +376,58 @@ class Reader:
     def _pick(
         self, logits: torch.Tensor, *, reads: Reads, wanted: Sequence[int], pick: Pick
     ) -> torch.Tensor:
-        """Takes what is wanted of the distributions of distinct positions.
+        """Returns what `pick` takes of the distributions at some reads, in the order of the reads.
 
-        A few of them are normalised at a time: they stay in the processor's cache, and no second
-        table of the size of the logits is allocated.
+        A few of the distributions are normalised at a time: they stay in the processor's cache, and
+        no second table of the size of the logits is allocated.
+
+        Args:
+            logits: (distinct reads, vocabulary), in order of first appearance in `reads`.
+            reads: (row, position) of each read, some of which may be the same.
+            wanted: the token that is wanted at each read.
+            pick: see `Pick`.
         """
-        distinct = {read: number for number, read in enumerate(dict.fromkeys(reads))}
-        index_of = torch.tensor([distinct[read] for read in reads])
+        number_of_read = {read: number for number, read in enumerate(dict.fromkeys(reads))}
+        logits_row = torch.tensor([number_of_read[read] for read in reads])  # for each read
         tokens = torch.tensor(wanted)
         parts, order = [], []
         size = self.sizes.normalised
         for start in range(0, len(logits), size):
             log_probs = _log_softmax(logits[start : start + size])
-            numbers = ((index_of >= start) & (index_of < start + size)).nonzero()[:, 0]
-            index = (index_of[numbers] - start).to(logits.device)
-            parts.append(pick(log_probs, index, tokens[numbers].to(logits.device)))
-            order.append(numbers)
+            is_in_chunk = (logits_row >= start) & (logits_row < start + size)
+            reads_in_chunk = is_in_chunk.nonzero()[:, 0]
+            row_in_chunk = (logits_row[reads_in_chunk] - start).to(logits.device)
+            parts.append(pick(log_probs, row_in_chunk, tokens[reads_in_chunk].to(logits.device)))
+            order.append(reads_in_chunk)
         return torch.cat(parts)[torch.cat(order).argsort().to(logits.device)]
 
 
-def _accepted(model: PreTrainedModel) -> frozenset[str]:
+def _accepted_arguments(model: PreTrainedModel) -> frozenset[str]:
     """Returns the names of the arguments that a model's forward takes.
 
-    One with `**kwargs` passes them on to that of its base class, to the model below its head or, in
-    a model's own code, to a model inside it.
+    A forward with `**kwargs` passes them on to that of its base class, to the model below its head
+    or, in a model's own code, to a model inside it.
     """
     names: set[str] = set()
     is_own_code = not type(model).__module__.startswith("transformers.")
     for base in type(model).__mro__:
-        parameters = inspect.signature(vars(base).get("forward", model.forward)).parameters
+        forward = vars(base).get("forward", model.forward)
+        parameters = inspect.signature(forward).parameters
         names.update(parameters)
-        if all(parameter.kind != parameter.VAR_KEYWORD for parameter in parameters.values()):
+        passes_on = any(x.kind == x.VAR_KEYWORD for x in parameters.values())
+        if not passes_on:
             break
-        names |= _USUAL if is_own_code else set()
+        if is_own_code:  # its inner model may be of any class of transformers
+            names |= _USUAL_ARGUMENTS
         names |= {"use_cache"} & inspect.signature(model.base_model.forward).parameters.keys()
     return frozenset(names)
 
 
 def select_sources(encoded: Mapping[str, Any], numbers: Sequence[int]) -> ModelInputs:
-    """Returns the result of `Reader.encode` for some of its sources, in the order of their numbers.
+    """Returns the result of `Reader.encode` for the sources with these numbers, in this order.
 
-    The encoder's output keeps its class: decoders of mixtures of experts need more of it than the
-    states.
+    A number may occur several times. The encoder's output keeps its class: decoders of mixtures of
+    experts need more of it than the states.
     """
     outputs = copy.copy(encoded["encoder_outputs"])
     states, mask = outputs.last_hidden_state, encoded["attention_mask"]

@@ -15,7 +15,7 @@ import torch
 from transformers import DynamicCache
 
 from lmdiag.models.forward.layers import ORDINARY, Layer
-from lmdiag.models.forward.probing import attention_window, probe_questions, same
+from lmdiag.models.forward.probing import agree, attention_window, probe_questions
 from lmdiag.models.forward.reader import Reader, select_sources
 from lmdiag.models.tokens.encoded_questions import PartialWord, TokenRow
 from lmdiag.models.tokens.encoders import QuestionEncoder
@@ -25,7 +25,7 @@ Request = tuple[int, TokenRow]
 
 
 class Continue(Protocol):
-    """Reads requests once for all layers."""
+    """Reads continuations of blanks, once for all layers."""
 
     def __call__(
         self, requests: Sequence[Request], layers: Sequence[Layer], /
@@ -34,39 +34,46 @@ class Continue(Protocol):
 
 
 class Reuse(Protocol):
-    """Opens blanks."""
+    """Reads blanks, and returns what reads their continuations without reading the blanks again."""
 
     __name__: str
 
     def __call__(
         self, reader: Reader, roots: Sequence[TokenRow], layers: Sequence[Layer], /
     ) -> Continue:
-        """Returns what reads their continuations.
+        """Reads the roots, and returns what reads their continuations.
 
         Args:
             reader: of the model.
-            roots: of each blank its row without a word.
-            layers: all that continuations are read after.
+            roots: for each blank its row without a word.
+            layers: all layers after which continuations will be read.
         """
 
 
 def no_reuse(reader: Reader, roots: Sequence[TokenRow], layers: Sequence[Layer]) -> Continue:
-    """Reads every row from its first token, in the reader's layout."""
-    return lambda requests, layers: reader.read_layers([row for _, row in requests], layers)
+    """See `Reuse`: every row is read from its first token, in the reader's layout."""
+
+    def read(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
+        """Yields log-probabilities after each layer, a row per request."""
+        return reader.read_layers([row for _, row in requests], layers)
+
+    return read
 
 
 def reuse_sources(reader: Reader, roots: Sequence[TokenRow], layers: Sequence[Layer]) -> Continue:
-    """Reads the sentences around the blanks once: for encoder-decoders."""
+    """See `Reuse`: an encoder-decoder's encoder reads the sentences around the blanks once."""
     encoded = reader.encode([root.source for root in roots])
 
     def read(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
         """Yields log-probabilities after each layer, a row per request; only the decoder runs."""
-        decoder = reader.fill([row.ids for _, row in requests])
-        inputs: dict[str, Any] = {f"decoder_{name}": tensor for name, tensor in decoder.items()}
+        decoder_inputs = reader.fill([row.ids for _, row in requests])
+        inputs: dict[str, Any] = {
+            f"decoder_{name}": tensor for name, tensor in decoder_inputs.items()
+        }
         inputs |= select_sources(encoded, [blank for blank, _ in requests])
-        reads = [(n, len(row.ids) - 1) for n, (_, row) in enumerate(requests)]
-        done = reader.network(inputs, reads, layers)
-        return reader.log_probs(done, layers)
+        last_positions = [(n, len(row.ids) - 1) for n, (_, row) in enumerate(requests)]
+        network_pass = reader.network(inputs, last_positions, layers)
+        return reader.log_probs(network_pass, layers)
 
     return read
 
@@ -74,7 +81,11 @@ def reuse_sources(reader: Reader, roots: Sequence[TokenRow], layers: Sequence[La
 def reuse_keys_and_values(
     reader: Reader, roots: Sequence[TokenRow], layers: Sequence[Layer]
 ) -> Continue:
-    """Reads the roots once and keeps their keys and values: for causal models."""
+    """See `Reuse`: a causal model keeps the keys and values of the roots, which are read once.
+
+    Requests that are roots themselves are answered from this pass. Longer ones are read from the
+    token after their root on.
+    """
     window = attention_window(reader.model.config)  # padding counts in it, too
     lengths = [len(root.ids) for root in roots]
     cache = DynamicCache()  # keeps all tokens, also for layers with a sliding window
@@ -92,28 +103,36 @@ def reuse_keys_and_values(
 
     def read(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
         """Yields log-probabilities after each layer, a row per request in their order."""
-        numbers = range(len(requests))
-        longer = [n for n in numbers if len(requests[n][1].ids) > lengths[requests[n][0]]]
-        if len(longer) == len(requests):
+        root_numbers = []  # of requests that are a root
+        longer_numbers = []  # of all others
+        for number, (blank, row) in enumerate(requests):
+            if len(row.ids) > lengths[blank]:
+                longer_numbers.append(number)
+            else:
+                root_numbers.append(number)
+        if not root_numbers:
             yield from read_longer(requests, layers)
             return
-        # requests without a piece were answered when the roots were read
-        at_roots = [n for n in numbers if n not in longer]
-        roots = [requests[n][0] for n in at_roots]
-        order = torch.tensor([*at_roots, *longer]).argsort()
-        continued = read_longer([requests[n] for n in longer], layers) if longer else iter(())
-        inner = reader.log_probs(root_pass, [layer for layer in layers if layer is not None], roots)
+        root_blanks = [requests[number][0] for number in root_numbers]
+        longer_requests = [requests[number] for number in longer_numbers]
+        order = torch.tensor([*root_numbers, *longer_numbers]).argsort()
+        longer_log_probs: Iterator[torch.Tensor] = iter(())
+        if longer_requests:
+            longer_log_probs = read_longer(longer_requests, layers)
+        inner_layers = [layer for layer in layers if layer is not None]
+        inner_log_probs = reader.log_probs(root_pass, inner_layers, root_blanks)
         for layer in layers:
             if layer is None and ordinary_log_probs is not None:
-                log_probs = ordinary_log_probs[roots]
+                log_probs = ordinary_log_probs[root_blanks]
             else:
-                log_probs = next(inner)
-            if longer:
-                log_probs = torch.cat([log_probs, next(continued)])[order.to(log_probs.device)]
+                log_probs = next(inner_log_probs)
+            if longer_requests:
+                both = torch.cat([log_probs, next(longer_log_probs)])
+                log_probs = both[order.to(both.device)]
             yield log_probs
 
     def read_longer(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
-        """Yields the same of requests with pieces after their root, whose states are reused."""
+        """Yields the same for requests with pieces after their root; the roots are not read."""
         blanks = torch.tensor([blank for blank, _ in requests])
         pieces = [row.ids[lengths[blank] :] for blank, row in requests]
         inputs = reader.fill(pieces)
@@ -130,17 +149,18 @@ def reuse_keys_and_values(
         past.layers = [copy.copy(layer) for layer in cache.layers]
         past.batch_select_indices(blanks)
         last_positions = [(number, len(word) - 1) for number, word in enumerate(pieces)]
-        done = reader.network(inputs | {"past_key_values": past}, last_positions, layers)
-        return reader.log_probs(done, layers)
+        network_pass = reader.network(inputs | {"past_key_values": past}, last_positions, layers)
+        return reader.log_probs(network_pass, layers)
 
     return read
 
 
 def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:
-    """Returns the way to reuse a context's states that leaves a model's numbers as they are.
+    """Returns `reuse_sources`, `reuse_keys_and_values` or `no_reuse`, as the model allows.
 
-    It is tried on a few questions against reading every row anew: if the log-probabilities differ,
-    or the model fails, nothing is reused. The reader's layout must be chosen before.
+    What suits the kind of model is compared with `no_reuse` on a few questions: if the
+    log-probabilities differ, or the model fails, nothing is reused. The reader's layout must be
+    chosen before.
     """
     if encoder.masked or reader.layout == "alone":
         return no_reuse
@@ -149,15 +169,16 @@ def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:
         roots = [probe.blank.row(PartialWord(())) for probe in probes]
         requests = []
         for number, probe in enumerate(probes):
-            words = [pieces or () for pieces in probe.words.values()]
-            partials = {
-                partial for word in words for partial in probe.blank.partial_words(word, end=True)
-            }
+            partials: set[PartialWord] = set()
+            for pieces in probe.words.values():
+                partials.update(probe.blank.partial_words(pieces or (), end=True))
             requests += [(number, probe.blank.row(partial)) for partial in sorted(partials)]
         reuse = reuse_sources if roots[0].source else reuse_keys_and_values
-        expected = next(no_reuse(reader, roots, ORDINARY)(requests, ORDINARY))
-        reused = next(reuse(reader, roots, ORDINARY)(requests, ORDINARY))
-        agrees = same(reader, reused, expected)
+        read_without_reuse = no_reuse(reader, roots, ORDINARY)
+        expected = next(read_without_reuse(requests, ORDINARY))
+        read_with_reuse = reuse(reader, roots, ORDINARY)
+        reused = next(read_with_reuse(requests, ORDINARY))
+        is_exact = agree(reader, reused, expected)
     except Exception:  # of a model that keeps its past in another form, or has few positions
         return no_reuse
-    return reuse if agrees else no_reuse
+    return reuse if is_exact else no_reuse
