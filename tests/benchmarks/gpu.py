@@ -173,7 +173,7 @@ class Benchmark:
 
     def asked(self, model, questions):
         """Returns seconds, memory and share of the device's rate of asking some questions."""
-        model._fits = None
+        model._fitting_tokens = None
         network = model.parts.model
         head = network.get_output_embeddings().weight
         tables = [m.weight for m in network.modules() if isinstance(m, torch.nn.Embedding)]

@@ -11,7 +11,7 @@ from tokenizer_files import byte_level, wordpiece
 from transformers import GraniteMoeHybridConfig, GraniteMoeHybridForCausalLM
 
 from lmdiag.models import LoadOptions, load
-from lmdiag.models.answers import best
+from lmdiag.models.answers import most_probable
 from lmdiag.models.forward import probing
 from lmdiag.models.forward.packing import pack_contexts, plan_batches
 from lmdiag.models.forward.sizes import Sizes, sizes_for
@@ -304,7 +304,7 @@ class TestNumbers:
         st.integers(1, 9),
     )
     def test_the_best_items_ties_by_id(self, rows, top):
-        ids, values = best(torch.tensor(rows, dtype=torch.float32), top)
+        ids, values = most_probable(torch.tensor(rows, dtype=torch.float32), top)
         for row, tokens, nats in zip(rows, ids.tolist(), values.tolist(), strict=True):
             assert tokens == sorted(range(7), key=lambda token: (-row[token], token))[:top]
             assert nats == [row[token] for token in tokens]

@@ -18,7 +18,7 @@ __all__ = ["LoadOptions", "load"]
 
 
 def load(model_id: str, options: LoadOptions | None = None) -> Model:
-    """Loads a model from the Hub, a folder, or as one of the demo models.
+    """Loads a model: from the Hub, a folder, a server, a file of n-grams, or as a demo model.
 
     Args:
         model_id: Hub id, folder, `demo:masked` or `demo:causal`, or a model of word counts,
@@ -30,7 +30,7 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
         BadInput: it cannot be loaded or queried; names the model and the remedy.
     """
     options = options or LoadOptions()
-    if model_id.startswith(WORD_COUNTS):
+    if model_id.startswith(WORD_COUNTS):  # "frequency:" or "ngram:"
         from lmdiag.models.word_counts import load_counts
 
         return load_counts(model_id, options)
@@ -42,13 +42,14 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
             from lmdiag.models.server.load import load_served
 
             return load_served(model_id, options)
-        is_demo = model_id.startswith("demo:")
-        location = str(demo_folder(model_id.removeprefix("demo:"))) if is_demo else model_id
+        location = model_id
+        if model_id.startswith("demo:"):
+            location = str(demo_folder(model_id.removeprefix("demo:")))
         from lmdiag.models.loading.load import load_parts
         from lmdiag.models.local import assemble
 
         try:
             parts = load_parts(location, options)
-        except BadInput as error:  # which names the folder of a demo model
+        except BadInput as error:  # the message of a demo model names its folder
             raise BadInput(str(error).replace(location, model_id)) from error
         return assemble(model_id, parts, options)

@@ -6,6 +6,7 @@ a form's rank follows from its own value, and from the ids of equal values where
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from lmdiag.types import BOTTOM_CUTOFFS, TOP_CUTOFFS
 if TYPE_CHECKING:
     import torch
 
-_AT_ONCE = 8
+_CONTEXTS_AT_ONCE = 8
 """Contexts whose vocabulary is sorted together, to bound the memory."""
 
 _Floats = NDArray[np.float64]
@@ -28,6 +29,9 @@ def agreement_values(
     verbs: Sequence[tuple[int, int]], log_probs: torch.Tensor, plural: Sequence[bool]
 ) -> list[tuple[float | None, ...]]:
     """Returns the values of some contexts, in the order of `measures.AGREEMENT_LAYOUT`.
+
+    EW is the share of the verbs whose right form is more probable than the wrong one, MW the share
+    of the probability of all forms that is on the right ones.
 
     Args:
         verbs: ids of the forms that go with a singular subject and with a plural one, of verbs
@@ -47,15 +51,17 @@ def agreement_values(
     >>> round(ew, 12), round(mw, 12)
     (0.5, 0.7)
     """
-    forms = np.array(verbs, dtype=np.int64).reshape(-1, 2).T
+    forms = np.array(verbs, dtype=np.int64).reshape(-1, 2).T  # row 0: singular, row 1: plural
     values: list[tuple[float | None, ...]] = []
-    for start in range(0, len(log_probs), _AT_ONCE):
-        chunk = log_probs[start : start + _AT_ONCE]
-        on_cpu = chunk.device.type == "cpu"  # where NumPy sorts in a tenth of the time
-        ascending = np.sort(chunk.numpy()) if on_cpu else chunk.sort().values.cpu().numpy()
-        for nats, ordered in zip(chunk.cpu().numpy(), ascending, strict=True):
-            right_first = forms[::-1] if plural[len(values)] else forms
-            values.append(values_of_distribution(nats, ordered, right_first))
+    for start in range(0, len(log_probs), _CONTEXTS_AT_ONCE):
+        chunk = log_probs[start : start + _CONTEXTS_AT_ONCE]
+        if chunk.device.type == "cpu":  # NumPy sorts in a tenth of the time
+            ascending = np.sort(chunk.numpy())
+        else:
+            ascending = chunk.sort().values.cpu().numpy()
+        for offset, nats in enumerate(chunk.cpu().numpy()):
+            right_first = forms[::-1] if plural[start + offset] else forms
+            values.append(values_of_distribution(nats, ascending[offset], right_first))
     return values
 
 
@@ -70,59 +76,69 @@ def values_of_distribution(
         forms: (2, verbs) ids, the right forms first.
     """
     values = _values(nats, ascending, forms).tolist()
-    return tuple(None if value != value else value for value in values)
+    return tuple(None if math.isnan(value) else value for value in values)
 
 
 def _values(nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: _Ints) -> _Floats:
-    """Returns the measures of agreement of one context in the order of `values_of_distribution`.
+    """Returns the measures of agreement of one context in the order of `AGREEMENT_LAYOUT`.
 
-    NaN where a measure is undefined, as no form is among the words above a cut-off.
+    These are EW and MW over all forms, then EW, MW and mass at each top and each bottom cut-off.
+    NaN where a measure is undefined, since a cut-off keeps no form.
 
     Args:
-        nats: (n,) log-probability of each item of the vocabulary.
-        ascending: the same, sorted.
-        forms: (2, n_verbs) numbers of the forms of verbs in the vocabulary, right ones first.
+        nats: (vocabulary,) log-probability of each item.
+        ascending: the same values, sorted.
+        forms: (2, verbs) ids of the verbs' forms, right ones in row 0, wrong ones in row 1.
     """
     size = len(nats)
     ranks = _ranks(nats, ascending, forms)
     probabilities = np.exp(nats[forms].astype(np.float64))
     mass = np.exp(ascending.astype(np.float64))
-    bottom_ranks, bottom_shares = _cut(mass, BOTTOM_CUTOFFS)
-    top_ranks, top_shares = _cut(mass[::-1], TOP_CUTOFFS[:-1])
-    bottom = size - bottom_ranks  # the number of items before those that are kept
-    whole_values = _kept(probabilities, ranks, np.array([size]), top=True)
+    n_kept_below, bottom_shares = _items_at_cutoffs(mass, BOTTOM_CUTOFFS)
+    top_ranks, top_shares = _items_at_cutoffs(mass[::-1], TOP_CUTOFFS[:-1])
+    bottom_ranks = size - n_kept_below  # ranks count from the most probable item
+    whole_values = _values_of_kept(probabilities, ranks, np.array([size]), top=True)
     # A cut-off lies within an item: its values are between those without and with this item, by
     # the part of the item's mass that is below the cut-off.
     without_item = np.concatenate([
-        _kept(probabilities, ranks, top_ranks, top=True),
-        _kept(probabilities, ranks, bottom, top=False),
+        _values_of_kept(probabilities, ranks, top_ranks, top=True),
+        _values_of_kept(probabilities, ranks, bottom_ranks, top=False),
     ])  # fmt: skip
     with_item = np.concatenate([
-        _kept(probabilities, ranks, top_ranks + 1, top=True),
-        _kept(probabilities, ranks, bottom - 1, top=False),
+        _values_of_kept(probabilities, ranks, top_ranks + 1, top=True),
+        _values_of_kept(probabilities, ranks, bottom_ranks - 1, top=False),
     ])  # fmt: skip
     added = np.concatenate([top_shares, bottom_shares])[:, None] * (with_item - without_item)
     cut_values = np.where(np.isnan(without_item), with_item, without_item + added)
-    cut_values = np.insert(
-        cut_values, len(top_ranks), whole_values, axis=0
-    )  # a top cut-off of 1 keeps the whole
+    # The last top cut-off, 1, keeps all items; its values stand before those of the bottom ones.
+    cut_values = np.insert(cut_values, len(top_ranks), whole_values, axis=0)
     return np.concatenate([whole_values[0, :2], cut_values.ravel()])
 
 
 def _ranks(nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: _Ints) -> _Ints:
-    """Returns how many items come before each form: more probable ones, and equal ones by id."""
+    """Returns how many items come before each form: more probable ones, and equal ones by id.
+
+    Args:
+        nats: (vocabulary,) log-probabilities.
+        ascending: the same values, sorted.
+        forms: (2, verbs) ids of the forms, as the result.
+    """
     ids = np.unique(forms)
-    ids = ids[nats[ids].argsort()]  # values in their order are found several times as fast
-    n_up_to = np.searchsorted(ascending, nats[ids], side="right")
-    ranks = np.empty(len(nats), dtype=np.int64)  # of the forms alone
+    ids = ids[nats[ids].argsort()]  # searchsorted is several times as fast for sorted values
+    n_up_to = np.searchsorted(ascending, nats[ids], side="right")  # items at most as probable
+    ranks = np.empty(len(nats), dtype=np.int64)  # filled for the forms alone
     ranks[ids] = len(nats) - n_up_to
-    for form in ids[(n_up_to > 1) & (ascending[n_up_to - 2] == nats[ids])]:
+    # `ascending[n_up_to - 1]` is the form's own value: an equal one before it is another item's
+    is_tied = (n_up_to > 1) & (ascending[n_up_to - 2] == nats[ids])
+    for form in ids[is_tied]:
         ranks[form] += np.count_nonzero(nats[:form] == nats[form])
     return ranks[forms]
 
 
-def _cut(mass: _Floats, cutoffs: Sequence[float]) -> tuple[_Ints, _Floats]:
+def _items_at_cutoffs(mass: _Floats, cutoffs: Sequence[float]) -> tuple[_Ints, _Floats]:
     """Returns the item at which each cut-off lies, and how much of its mass is below the cut-off.
+
+    For example, of the masses .5, .3, .2 the cut-off .65 lies at item 1, half of which is below.
 
     Args:
         mass: probabilities of the items, in the order in which they are kept.
@@ -132,29 +148,35 @@ def _cut(mass: _Floats, cutoffs: Sequence[float]) -> tuple[_Ints, _Floats]:
         the number of the item, (cut-offs,), and the part of its mass from 0 to 1, (cut-offs,).
     """
     cumulative = np.cumsum(mass)
+    # rounding may leave the last cumulative mass below a cut-off
     item_at_cutoff = np.searchsorted(cumulative, cutoffs).clip(max=len(mass) - 1)
-    item = mass[item_at_cutoff]
-    return item_at_cutoff, (np.array(cutoffs) - (cumulative[item_at_cutoff] - item)) / item
+    item_mass = mass[item_at_cutoff]
+    mass_before_item = cumulative[item_at_cutoff] - item_mass
+    return item_at_cutoff, (np.array(cutoffs) - mass_before_item) / item_mass
 
 
-def _kept(probabilities: _Floats, ranks: _Ints, cuts: _Ints, *, top: bool) -> _Floats:
-    """Returns (cut-offs, 3) EW, MW and mass over the forms before or from some ranks.
+def _values_of_kept(probabilities: _Floats, ranks: _Ints, cuts: _Ints, *, top: bool) -> _Floats:
+    """Returns EW, MW and mass over the forms that are kept at each cut, (cuts, 3).
+
+    NaN where no verb is kept.
 
     Args:
         probabilities: (2, verbs), the right forms first.
         ranks: (2, verbs) of the forms.
-        cuts: (cut-offs,) ranks at which the items are cut.
-        top: whether forms before the cut are kept, and a verb counts for EW if either is; else
-            verbs both of whose forms are at the cut or after it. NaN if no verb is kept.
+        cuts: (cuts,) ranks at which the items are cut.
+        top: keep the forms before the cut; a verb counts for EW if either of its forms is kept.
+            If false, keep the verbs both of whose forms are at the cut or after it.
     """
     if top:
-        right, wrong = ((form < cuts[:, None]) for form in ranks)
-        verbs = right | wrong
+        keeps_right, keeps_wrong = ((form_ranks < cuts[:, None]) for form_ranks in ranks)
+        keeps_verb = keeps_right | keeps_wrong
     else:
-        verbs = right = wrong = ranks.min(0) >= cuts[:, None]
-    better = probabilities[0] > probabilities[1]
-    on_right = right @ probabilities[0]
-    mass = on_right + wrong @ probabilities[1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        values = np.stack([verbs @ better.astype(float) / verbs.sum(1), on_right / mass, mass], 1)
+        keeps_verb = keeps_right = keeps_wrong = ranks.min(0) >= cuts[:, None]
+    prefers_right = (probabilities[0] > probabilities[1]).astype(float)
+    right_mass = keeps_right @ probabilities[0]
+    mass = right_mass + keeps_wrong @ probabilities[1]
+    with np.errstate(invalid="ignore", divide="ignore"):  # no verb is kept
+        ew = keeps_verb @ prefers_right / keeps_verb.sum(1)
+        mw = right_mass / mass
+    values = np.stack([ew, mw, mass], 1)
     return np.where(mass[:, None] > 0, values, np.nan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import cast
 
@@ -29,60 +29,93 @@ def answers(
 
     Args:
         batch: the questions.
-        log_probs: (reads, vocabulary), nats, the reads of all questions in order.
+        log_probs: (reads, vocabulary), nats, the reads of all questions in order; the first read of
+            each question is the distribution at its blank.
         vocabulary: shows the items.
         top: length of the list of the most probable items.
         verbs: (singular, plural) ids, for EW and MW of questions with a `number`; or None.
     """
-    starts = [0, *accumulate(len(encoded.partials) for encoded in batch)][:-1]
-    blanks = log_probs if len(starts) == len(log_probs) else log_probs[starts]
-    ids, values = (found.tolist() for found in best(blanks, top))
-    of_blanks = of_distributions(batch, blanks, verbs)
+    first_reads = [0, *accumulate(len(encoded.partials) for encoded in batch)][:-1]
+    has_only_blanks = len(first_reads) == len(log_probs)
+    blanks = log_probs if has_only_blanks else log_probs[first_reads]
+    top_ids, top_nats = (tensor.tolist() for tensor in most_probable(blanks, top))
+    measures_of_blanks = agreement_and_entropy(batch, blanks, verbs)
     piece_reads: list[tuple[int, int]] = []
-    for start, encoded in zip(starts, batch, strict=True):
-        read_of_partial = {
-            partial: start + number for number, partial in enumerate(encoded.partials)
-        }
-        for pieces in filter(None, encoded.words.values()):
-            partials = encoded.blank.partial_words(pieces)
-            piece_reads += [
-                (read_of_partial[p], piece) for p, piece in zip(partials, pieces, strict=True)
-            ]
+    for encoded, first_read in zip(batch, first_reads, strict=True):
+        piece_reads += _piece_reads(encoded, first_read)
     piece_nats = iter(look_up(log_probs, piece_reads))
     all_answers = []
     for number, encoded in enumerate(batch):
-        scores = dict.fromkeys(encoded.words, WordScore(None, None, 0))
-        spelled = {word: pieces for word, pieces in encoded.words.items() if pieces is not None}
-        nats = [[next(piece_nats) for _ in pieces] for pieces in spelled.values()]
-        totals = [math.fsum(nats_of_word) for nats_of_word in nats]
-        counts_above = _count_above(blanks[number], totals)
-        for word, nats_of_word, total, n_above in zip(
-            spelled, nats, totals, counts_above, strict=True
-        ):
-            # the first piece of a word is more probable than the word, but does not compete with it
-            if len(nats_of_word) > 1 and nats_of_word[0] > total:
-                n_above -= 1
-            scores[word] = WordScore(total, 1 + n_above, len(nats_of_word))
-        top_words = [vocabulary.show(token, bare=encoded.bare) for token in ids[number]]
+        scores = _word_scores(encoded, piece_nats, blanks[number])
+        top_words = [vocabulary.show(token, bare=encoded.bare) for token in top_ids[number]]
+        agreement, entropy = measures_of_blanks[number]
         all_answers.append(
-            Answer(scores, tuple(top_words), tuple(values[number]), *of_blanks[number])
+            Answer(scores, tuple(top_words), tuple(top_nats[number]), agreement, entropy)
         )
     return all_answers
 
 
-def refuse_nan(queries: Sequence[Query], log_probs: torch.Tensor, info: ModelInfo) -> None:
-    """Raises `BadInput` naming the first query whose distribution has NaN or infinite logits.
+def _piece_reads(encoded: EncodedQuestion, first_read: int) -> list[tuple[int, int]]:
+    """Returns (read, token id) of every piece of the scorable words of a question, word by word.
 
-    Both make all of a context's log-probabilities (reads, vocabulary) NaN, so that it shows in the
-    first one. `queries` are what each read belongs to.
+    The read is the number of the distribution that gives the piece its probability, after the
+    pieces before it; `first_read` is the number of the question's first one.
     """
-    for query, broken in zip(queries, log_probs[:, 0].isnan().tolist(), strict=True):
+    read_of_partial = {
+        partial: read for read, partial in enumerate(encoded.partials, start=first_read)
+    }
+    piece_reads = []
+    for pieces in filter(None, encoded.words.values()):
+        partials = encoded.blank.partial_words(pieces)
+        for partial, piece in zip(partials, pieces, strict=True):
+            piece_reads.append((read_of_partial[partial], piece))
+    return piece_reads
+
+
+def _word_scores(
+    encoded: EncodedQuestion, piece_nats: Iterator[float], blank: torch.Tensor
+) -> dict[str, WordScore]:
+    """Returns the score of each candidate word of a question.
+
+    Args:
+        encoded: the question.
+        piece_nats: log-probabilities of the pieces in the order of `_piece_reads`; those of the
+            question are taken from it.
+        blank: (vocabulary,) log-probabilities at the blank, for the ranks.
+    """
+    scores = dict.fromkeys(encoded.words, WordScore(None, None, 0))  # for unscorable words
+    spelled = {word: pieces for word, pieces in encoded.words.items() if pieces is not None}
+    nats = [[next(piece_nats) for _ in pieces] for pieces in spelled.values()]
+    totals = [math.fsum(nats_of_word) for nats_of_word in nats]
+    counts_above = _count_above(blank, totals)
+    for word, nats_of_word, total, n_above in zip(spelled, nats, totals, counts_above, strict=True):
+        # the first piece of a word is more probable than the word, but does not compete with it
+        if len(nats_of_word) > 1 and nats_of_word[0] > total:
+            n_above -= 1
+        scores[word] = WordScore(total, 1 + n_above, len(nats_of_word))
+    return scores
+
+
+def refuse_nan(queries: Sequence[Query], log_probs: torch.Tensor, info: ModelInfo) -> None:
+    """Raises `BadInput` naming the first query that has NaN or infinite logits.
+
+    Args:
+        queries: the query of each read.
+        log_probs: (reads, vocabulary).
+        info: of the model, for the message.
+    """
+    # one NaN or infinite logit makes all log-probabilities of its read NaN, also the first one
+    is_broken = log_probs[:, 0].isnan().tolist()
+    for query, broken in zip(queries, is_broken, strict=True):
         if broken:
             raise nan_error(info, f"context {truncated(query.context)!r}")
 
 
 def nan_error(info: ModelInfo, text: str) -> BadInput:
-    """Returns the error of a model whose logits for a text are NaN or infinite."""
+    """Returns the error of a model whose logits for a text are NaN or infinite.
+
+    `text` is for the message, for example "context 'The old man'".
+    """
     remedy = "it runs in float32 already, so its weights or its code are broken"
     if info.dtype not in ("float32", "float64"):
         remedy = "try --dtype float32"
@@ -90,10 +123,11 @@ def nan_error(info: ModelInfo, text: str) -> BadInput:
     return BadInput(f"model {info.id} {problem}; {remedy}")
 
 
-def best(log_probs: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]:
+def most_probable(log_probs: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns the most probable items and their log-probabilities, best first, ties by id.
 
-    `torch.topk` does not define which of equal values it takes and in which order.
+    `torch.topk` does not define which of equal values it takes and in which order, so that
+    distributions with ties are sorted again.
 
     Args:
         log_probs: (blanks, vocabulary).
@@ -104,27 +138,31 @@ def best(log_probs: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]
     """
     n_items = log_probs.shape[-1]
     top = min(top, n_items)
-    topk = log_probs.topk(min(top + 1, n_items))
+    topk = log_probs.topk(min(top + 1, n_items))  # one more: the last one may be tied with it
     ids = topk.indices[:, :top].contiguous()
     values = topk.values[:, :top].contiguous()
-    tied = (topk.values[:, 1:] == topk.values[:, :-1]).any(-1).nonzero()[:, 0]
-    for number in tied.tolist():
-        ids[number] = _first_of_ties(log_probs[number], top)
+    has_ties = (topk.values[:, 1:] == topk.values[:, :-1]).any(-1)
+    for number in has_ties.nonzero()[:, 0].tolist():
+        ids[number] = _most_probable_by_id(log_probs[number], top)
         values[number] = log_probs[number, ids[number]]
     return ids, values
 
 
-def _first_of_ties(log_probs: torch.Tensor, top: int) -> torch.Tensor:
-    """Returns the ids of the most probable items of one distribution, ties by id."""
+def _most_probable_by_id(log_probs: torch.Tensor, top: int) -> torch.Tensor:
+    """Returns the (top,) ids of the most probable items of one distribution, ties by id."""
     least = log_probs.topk(top).values[-1]
-    ids = (log_probs >= least).nonzero()[:, 0]  # ascending
-    return ids[log_probs[ids].sort(descending=True, stable=True).indices[:top]]
+    ids = (log_probs >= least).nonzero()[:, 0]  # ascending; more than `top` if the last are tied
+    order = log_probs[ids].sort(descending=True, stable=True).indices  # stable: ties stay by id
+    return ids[order[:top]]
 
 
-def of_distributions(
+def agreement_and_entropy(
     batch: Sequence[EncodedQuestion], blanks: torch.Tensor, verbs: Sequence[tuple[int, int]] | None
 ) -> list[tuple[tuple[float | None, ...] | None, float | None]]:
-    """Returns EW and MW, and the entropy, of each blank: `Answer.agreement` and `Answer.entropy`.
+    """Returns EW and MW, and the entropy in bits, of each blank.
+
+    They are `Answer.agreement` (None for a question without a `number`) and `Answer.entropy` (None
+    for all questions if none of the batch asks for it).
 
     Args:
         batch: the questions.
@@ -134,12 +172,14 @@ def of_distributions(
     numbers = [encoded.question.number for encoded in batch]
     agreement: list[tuple[float | None, ...] | None] = [None] * len(batch)
     if verbs is not None and any(numbers):
-        values = agreement_values(verbs, blanks, [number == "plural" for number in numbers])
-        agreement = [pair if number else None for number, pair in zip(numbers, values, strict=True)]
+        all_values = agreement_values(verbs, blanks, [number == "plural" for number in numbers])
+        agreement = [
+            values if number else None for number, values in zip(numbers, all_values, strict=True)
+        ]
     bits: list[float | None] = [None] * len(batch)
     if any(encoded.question.entropy for encoded in batch):
-        bits = [*entropies(blanks).tolist()]
-    return [*zip(agreement, bits, strict=True)]
+        bits = list(entropies(blanks).tolist())
+    return list(zip(agreement, bits, strict=True))
 
 
 def entropies(log_probs: torch.Tensor) -> torch.Tensor:
@@ -148,8 +188,8 @@ def entropies(log_probs: torch.Tensor) -> torch.Tensor:
     Args:
         log_probs: (distributions, vocabulary), nats, whose type the result has.
     """
-    size = sizes_for(log_probs.device.type).entropies
-    least = torch.finfo(log_probs.dtype).min  # 0 times -inf is not defined
+    size = sizes_for(log_probs.device.type).entropies  # computed at a time, to bound the memory
+    least = torch.finfo(log_probs.dtype).min  # in place of -inf: 0 times -inf is not defined
     parts = []
     for start in range(0, len(log_probs), size):
         chunk = log_probs[start : start + size]
@@ -158,15 +198,20 @@ def entropies(log_probs: torch.Tensor) -> torch.Tensor:
 
 
 def look_up(log_probs: torch.Tensor, reads: Sequence[tuple[int, int]]) -> list[float]:
-    """Returns single log-probabilities: (read, token) of each."""
+    """Returns the log-probability of each (read, token id); `log_probs` is (reads, vocabulary)."""
     index = torch.tensor(reads, dtype=torch.long, device=log_probs.device).view(-1, 2)
     return cast("list[float]", log_probs[index[:, 0], index[:, 1]].tolist())
 
 
 def _count_above(blank: torch.Tensor, totals: Sequence[float]) -> list[int]:
-    """Returns how many items at a blank are more probable than each of some words."""
-    words = torch.tensor(totals, dtype=blank.dtype, device=blank.device)
+    """Returns for each word how many items at a blank are more probable than it.
+
+    Args:
+        blank: (vocabulary,) log-probabilities of the items.
+        totals: log-probability of each word.
+    """
+    word_nats = torch.tensor(totals, dtype=blank.dtype, device=blank.device)
     if blank.device.type == "cpu":  # NumPy counts ten times as fast, in the processor's cache
-        items = blank.numpy()
-        return [int(np.count_nonzero(items > word)) for word in words.numpy()]
-    return cast("list[int]", (blank > words[:, None]).count_nonzero(-1).tolist())
+        item_nats = blank.numpy()
+        return [int(np.count_nonzero(item_nats > nats)) for nats in word_nats.numpy()]
+    return cast("list[int]", (blank > word_nats[:, None]).count_nonzero(-1).tolist())

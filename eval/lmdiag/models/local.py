@@ -22,7 +22,7 @@ from lmdiag.models.loading.load import Parts, quiet
 from lmdiag.models.loading.load_options import LoadOptions
 from lmdiag.models.positions import longest_input
 from lmdiag.models.sentences import SentenceScorer
-from lmdiag.models.token_model import TokenModel, facts_of_tokens
+from lmdiag.models.token_model import TokenModel, tokenizer_facts
 from lmdiag.models.tokens.encoded_questions import EncodedQuestion
 from lmdiag.models.tokens.encoded_sentences import Encoded, EncodedSentence
 from lmdiag.models.tokens.encoders import question_encoder
@@ -45,27 +45,32 @@ class LocalModel(TokenModel):
     reader: Reader
     words: WordSearch | None = None
     _verbs: Sequence[tuple[int, int]] | None = field(default=None, init=False)
-    _fits: int | None = field(default=None, init=False)
+    _fitting_tokens: int | None = field(default=None, init=False)
+    """Tokens of a batch that should fit into memory; None until a batch does not fit."""
 
     @property
     def device(self) -> str:
         return str(self.reader.model.device)
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
+        """See `Model.set_verbs`; keeps the token ids of the verbs that count."""
         ids = []
         for forms in pairs:
-            question = Question(Query("The old man", "it."), forms)
-            singular, plural = map(self.encoder.encode(question).words.get, forms)
+            question = Question(Query("The old man", "it."), forms)  # any text with a verb
+            pieces = self.encoder.encode(question).words
+            singular, plural = pieces[forms[0]], pieces[forms[1]]
             if singular and plural and len(singular) == len(plural) == 1 and singular != plural:
                 ids.append((singular[0], plural[0]))
         self._verbs = list(dict.fromkeys(ids))
         return len(self._verbs)
 
     def with_options(self, options: LoadOptions) -> LocalModel | None:
+        """See `Model.with_options`; None where the new options need weights of another dtype."""
+        # with --dtype auto the unit can change the dtype, but not on the CPU, where it is float32
         on_cpu = self.reader.device.type == "cpu" and options.device_map is None
-        is_float32 = options.unit == "word" and self.parts.model.dtype == torch.float32
+        has_dtype_of_words = options.unit == "word" and self.parts.model.dtype == torch.float32
         keeps_dtype = options.dtype != "auto" or options.unit == self.options.unit
-        if not (keeps_dtype or on_cpu or is_float32):
+        if not (keeps_dtype or on_cpu or has_dtype_of_words):
             return None
         return assemble(self.info.id, self.parts, options)
 
@@ -74,23 +79,30 @@ class LocalModel(TokenModel):
             return self.words.encode(question)
         return super().encode(question)
 
-    def answered_by(self, encoded: Encoded) -> tuple[Any, ...]:
-        # the order of these parts is that of keys in journals of earlier runs
+    def further_key_parts(self, encoded: Encoded) -> tuple[Any, ...]:
+        """See `TokenModel.further_key_parts`: verbs, search of words, layers.
+
+        The order of the parts is that of keys in journals of earlier runs.
+        """
         parts: tuple[Any, ...] = ()
         if isinstance(encoded, EncodedQuestion):
-            parts = ((self._verbs or []) if encoded.question.number else (),)
+            verbs: Sequence[Any] = ()
+            if encoded.question.number:
+                verbs = self._verbs or []
+            parts = (verbs,)
             if self.words is not None:
                 parts = (*parts, self.words.reuse.__name__, encoded.is_after_space)
         return parts if self.layers == ORDINARY else (*parts, self.layers)
 
     def plan(self, encoded: Sequence[Encoded], batch_size: int | None = None) -> list[list[int]]:
+        """See `Model.plan`: batches of about the same number of tokens."""
         budget = self.reader.sizes.budget
-        reads_all = self.reader.causal and any(
-            isinstance(part, EncodedSentence) for part in encoded
-        )
+        has_sentences = any(isinstance(part, EncodedSentence) for part in encoded)
+        if self.reader.causal and has_sentences:  # a distribution is read after each token
+            budget = min(budget, self._scorer.most_reads)
         return plan_batches(
             encoded,
-            budget=min(budget, self._scorer.most_reads) if reads_all else budget,
+            budget=budget,
             count=batch_size,
             packed=self.reader.layout == "packed",
             causal=self.reader.causal,
@@ -99,85 +111,94 @@ class LocalModel(TokenModel):
     @cached_property
     def _scorer(self) -> SentenceScorer:
         """Answers questions about sentences."""
-        boundaries = self.words.boundaries if self.words and self.reader.causal else None
+        boundaries = None
+        if self.words is not None and self.reader.causal:  # unit `word` corrects boundaries
+            boundaries = self.words.boundaries
         return SentenceScorer(self.reader, self.info, boundaries)
 
     def at_layers(self, layers: Sequence[str | int]) -> LocalLayers:
-        layers_found = check_layers(self.reader, self.encoder)
+        """See `Model.at_layers`; the last layer is None, which gives the ordinary answer."""
+        last_layer = len(check_layers(self.reader, self.encoder))
         try:
-            numbers = layer_numbers(layers, len(layers_found))
+            numbers = layer_numbers(layers, last_layer)
         except BadInput as error:
             raise BadInput(f"model {self.info.id}: {error}") from None
         own_fields = {x.name: getattr(self, x.name) for x in fields(LocalModel) if x.init}
-        layer_of_number = tuple(
-            None if number == len(layers_found) else number for number in numbers
-        )
-        return LocalLayers(**own_fields | {"layers": layer_of_number})
+        own_fields["layers"] = tuple(None if n == last_layer else n for n in numbers)
+        return LocalLayers(**own_fields)
 
     def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
-        [answered] = self.answers_by_layer(batch, top)
-        return answered
+        [answers_of_layer] = self.answers_by_layer(batch, top)  # `layers` has one layer
+        return answers_of_layer
 
     def answers_by_layer(
         self, batch: Sequence[Encoded], top: int
     ) -> list[list[Answer | SentenceAnswer]]:
-        """Returns the answers after each layer, see `Model.answer`.
+        """Returns for each layer the answers to a batch, in its order; see `Model.answer`.
 
+        Questions without rows, all of whose words are unscorable, are answered without the model.
         A batch that does not fit into memory is asked in halves, and so are later ones of its size.
         """
-        known_answers = [
+        answers_without_model = [
             part.unasked if isinstance(part, EncodedQuestion) else None for part in batch
         ]
-        to_ask = [part for part, answer in zip(batch, known_answers, strict=True) if not answer]
-        new_answers = self._ask_or_halve(to_ask, top) if to_ask else [[] for _ in self.layers]
-        if len(to_ask) == len(batch):
-            return new_answers
-        unused_answers = [iter(answers) for answers in new_answers]
-        return [
-            [answer or next(layer_answers) for answer in known_answers]
-            for layer_answers in unused_answers
+        to_ask = [
+            part for part, answer in zip(batch, answers_without_model, strict=True) if not answer
         ]
+        model_answers = self._ask_or_halve(to_ask, top) if to_ask else [[] for _ in self.layers]
+        if len(to_ask) == len(batch):
+            return model_answers
+        batch_answers = []
+        for answers_of_layer in model_answers:
+            remaining = iter(answers_of_layer)
+            batch_answers.append([answer or next(remaining) for answer in answers_without_model])
+        return batch_answers
 
     def _ask_or_halve(
         self, batch: Sequence[Encoded], top: int
     ) -> list[list[Answer | SentenceAnswer]]:
         """Returns the answers after each layer; a batch that does not fit into memory is halved.
 
-        What did not fit is remembered: later batches of that size are halved at once.
+        Half the tokens of such a batch are what later batches may have: larger ones are halved
+        without being tried.
         """
-        size = sum(encoded.length for encoded in batch)
-        if len(batch) == 1 or self._fits is None or size <= self._fits:
-            batch_answers = self._try(batch, top)
+        n_tokens = sum(encoded.length for encoded in batch)
+        should_fit = self._fitting_tokens is None or n_tokens <= self._fitting_tokens
+        if len(batch) == 1 or should_fit:
+            batch_answers = self._answers_if_they_fit(batch, top)
             if batch_answers is not None:
                 return batch_answers
-            self._fits = size // 2
+            self._fitting_tokens = n_tokens // 2
             gc.collect()
             if torch.accelerator.is_available():
                 with suppress(AttributeError):  # torch before 2.9
                     torch.accelerator.empty_cache()
         middle = len(batch) // 2
-        halves = (self._ask_or_halve(half, top) for half in (batch[:middle], batch[middle:]))
-        return [first + second for first, second in zip(*halves, strict=True)]
+        first_half = self._ask_or_halve(batch[:middle], top)
+        second_half = self._ask_or_halve(batch[middle:], top)
+        return [a + b for a, b in zip(first_half, second_half, strict=True)]
 
-    def _try(self, batch: Sequence[Encoded], top: int) -> list[list[Any]] | None:
+    def _answers_if_they_fit(self, batch: Sequence[Encoded], top: int) -> list[list[Any]] | None:
         """Returns the answers to a batch after each layer; None if memory runs out.
 
-        A batch of one text cannot be divided further: then `BadInput`.
+        Raises `BadInput` if memory runs out for a single text, since it cannot be halved.
         """
         try:
             if isinstance(batch[0], EncodedSentence):
                 sentences = cast("Sequence[EncodedSentence]", batch)
                 return [*self._scorer.answer(sentences, self.report, self.layers)]
-            blanks = cast("Sequence[EncodedQuestion]", batch)
-            if self.words is not None:
-                return [*self.words.answer(blanks, top, self._verbs, self.layers)]
-            rows = [row for encoded in blanks for row in encoded.rows]
-            queries = [encoded.question.query for encoded in blanks for _ in encoded.partials]
+            questions = cast("Sequence[EncodedQuestion]", batch)
+            if self.words is not None:  # unit `word`
+                return [*self.words.answer(questions, top, self._verbs, self.layers)]
+            rows = [row for encoded in questions for row in encoded.rows]
+            query_of_read = [
+                encoded.question.query for encoded in questions for _ in encoded.partials
+            ]
             answers_of_layers = []
             for log_probs in self.reader.read_layers(rows, self.layers):
-                refuse_nan(queries, log_probs, self.info)
+                refuse_nan(query_of_read, log_probs, self.info)
                 answers_of_layers.append(
-                    answers(blanks, log_probs, self.vocabulary, top, self._verbs)
+                    answers(questions, log_probs, self.vocabulary, top, self._verbs)
                 )
             return answers_of_layers
         except (RuntimeError, MemoryError) as error:
@@ -193,14 +214,24 @@ class LocalModel(TokenModel):
 
 
 class LocalLayers(LocalModel):
-    """The same model, whose answer is a tuple of its answers after each of its layers."""
+    """A model whose answer to a question is a tuple with an answer after each of its layers."""
 
     def answer(self, batch: Sequence[Encoded], top: int) -> list[Any]:
-        return [*zip(*self.answers_by_layer(batch, top), strict=True)]
+        """Returns for each question the tuple of its answers, in the order of `layers`."""
+        return list(zip(*self.answers_by_layer(batch, top), strict=True))
 
 
 def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
-    """Puts a network and its tokenizer together; `BadInput` if the model cannot be queried."""
+    """Makes a model of its loaded parts, and tries how its network may be run.
+
+    Args:
+        model_id: name of the model in results and messages.
+        parts: network and tokenizer.
+        options: how the model is asked.
+
+    Raises:
+        BadInput: the model cannot be asked in this way.
+    """
     encoder = question_encoder(model_id, parts, options, longest_input(parts.model))
     reader = Reader(parts.model, parts.tokenizer.pad_token_id, causal=parts.kind == "causal")
     info = ModelInfo(
@@ -216,12 +247,12 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         quantization=options.quantization,
         attention=getattr(parts.model.config, "_attn_implementation", None),
         n_layers=None if reader.layers is None else len(reader.layers),
-        **facts_of_tokens(parts.tokenizer, encoder),
+        **tokenizer_facts(parts.tokenizer, encoder),
     )
     model = LocalModel(info, options, parts.warning, parts.tokenizer, encoder, parts, reader)
     dtype = info.dtype if options.dtype == "auto" else options.dtype
     with quiet(), one_line_errors(model_id, dtype=dtype):
-        choose_layout(reader, encoder)
+        choose_layout(reader, encoder)  # runs the model for the first time
         if options.unit == "word":
             model.words = WordSearch(encoder, reader, model.vocabulary, info)
         if options.layer is not None:

@@ -41,7 +41,7 @@ class Model(ABC):
     layers: tuple[int | None, ...] = field(default=(None,), kw_only=True)
     check_key: str = field(default="", init=False)
     prompt: str = field(default="", init=False)
-    report: Callable[[float], None] = field(default_factory=lambda: _show_nothing, init=False)
+    report: Callable[[float], None] = field(default_factory=lambda: _ignore_share, init=False)
 
     @property
     @abstractmethod
@@ -50,12 +50,19 @@ class Model(ABC):
 
     @property
     def layer_numbers(self) -> tuple[int, ...]:
-        """The numbers of `layers`."""
-        last = self.info.n_layers or 0
-        return tuple(last if layer is None else layer for layer in self.layers)
+        """The numbers of `layers`, in their order; None in `layers` is the number of the last one.
+
+        For example, layers (0, None) of a model with 12 layers have the numbers (0, 12).
+        """
+        last_layer = self.info.n_layers or 0
+        return tuple(last_layer if layer is None else layer for layer in self.layers)
 
     def control_names(self, texts: Sequence[str]) -> list[list[str]]:
-        """Returns the names of control tokens in each text, which the model reads as tokens."""
+        """Returns the names of control tokens in each text, for example [["[MASK]"], []].
+
+        A model reads such a name as the token itself. A model without a tokenizer has no control
+        tokens.
+        """
         return [[] for _ in texts]
 
     @abstractmethod
@@ -70,8 +77,8 @@ class Model(ABC):
     def key(self, encoded: Any, top: int) -> str:
         """Returns what identifies an encoded question.
 
-        Where two keys are equal, even of two models that share weights, so are the answers, but for
-        rounding.
+        Questions with equal keys have equal answers up to rounding, also if they are asked of two
+        models that share weights.
 
         Args:
             encoded: what `encode` returned for it.
@@ -81,7 +88,8 @@ class Model(ABC):
     def refuse_other_model(self, check_log_probs: Sequence[float]) -> None:
         """Raises `BadInput` if the model is not the one that had these `check_log_probs` before.
 
-        Weights in this process stay what they are; a server may have another model after a while.
+        A server may have another model after a while, so that `ServedModel` compares them. Other
+        models do nothing here, since weights in this process do not change.
         """
         return
 
@@ -93,7 +101,7 @@ class Model(ABC):
 
         Returns:
             the number of verbs that count, whose two forms are both single tokens; None for a model
-            that has no EW and MW, since it does not give whole distributions.
+            that has no EW and MW, since it does not give whole distributions (behind a server).
         """
         return None
 
@@ -136,16 +144,21 @@ class Model(ABC):
     def with_options(self, options: LoadOptions) -> Model | None:
         """Returns a model that shares the weights and is asked with other options.
 
-        None where the model must be loaded again. The options of loading are those of this model.
+        None where the model must be loaded again, which is the default. The new options differ from
+        those of this model only in how it is asked, not in how it is loaded.
         """
         return None
 
 
-def _show_nothing(share: float) -> None:
-    """Is called where nobody asks how far a batch is."""
+def _ignore_share(share: float) -> None:
+    """Does nothing with the share of a batch that is read: the default of `Model.report`."""
 
 
 def batches_in_order(count: int, size: int) -> list[list[int]]:
-    """Returns the numbers of so many questions in their order, in batches of a size."""
-    numbers = [*range(count)]
+    """Divides the numbers of `count` questions into batches of `size`; the last may be smaller.
+
+    >>> batches_in_order(5, 2)
+    [[0, 1], [2, 3], [4]]
+    """
+    numbers = list(range(count))
     return [numbers[start : start + size] for start in range(0, count, size)]

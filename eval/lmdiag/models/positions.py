@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 _LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length")
 """Where configurations keep the longest input."""
 
-_ATTENDED = ("index_topk", "indexer_budget", "keep_window_size")
+_ATTENDED_TOKENS = ("index_topk", "indexer_budget", "keep_window_size")
 """Where configurations keep how many tokens a token sees, the best ones of a longer text."""
 
 _UNLIMITED = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
@@ -19,7 +19,8 @@ _UNLIMITED = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
 def padding_index(model: PreTrainedModel) -> int | None:
     """Returns the token id that a model leaves out when it counts positions; None for no such id.
 
-    The embedding of positions has it, and the first position has the number after it (RoBERTa).
+    RoBERTa and its relatives have it as `padding_idx` of their embedding of positions; their first
+    position has the number after it.
     """
     for name, module in model.named_modules():
         if name.endswith("position_embeddings"):  # of any class: I-BERT has its own
@@ -31,22 +32,30 @@ def padding_index(model: PreTrainedModel) -> int | None:
 def longest_input(model: PreTrainedModel) -> int | None:
     """Returns the longest input in tokens; None for a model without a limit.
 
-    `docs/specification.md` (section 2) says why LongRoPE models are read up to their first set of
-    rotation factors, and models in which a token sees the best tokens up to their number.
+    It is the least of the number of positions, the length up to which LongRoPE models use their
+    first set of rotation factors, and the number of tokens that a token sees where it sees only the
+    best ones; `docs/specification.md` (section 2) says why.
     """
     config = model.config.get_text_config()
     if config.model_type in _UNLIMITED:
         return None
     padding = padding_index(model)
     first_position = 0 if padding is None else padding + 1
-    lengths = (getattr(config, name, None) for name in _LIMITS)
-    limits = [int(limit) - first_position for limit in lengths if limit and limit > 0][:1]
-    attended = (getattr(config, name, None) for name in _ATTENDED)
-    limits += [int(limit) for limit in attended if limit]
+    limits: list[int] = []
+    for name in _LIMITS:
+        n_positions = getattr(config, name, None)
+        if n_positions and n_positions > 0:
+            limits.append(int(n_positions) - first_position)
+            break  # the first one that is set counts
+    for name in _ATTENDED_TOKENS:
+        n_tokens = getattr(config, name, None)
+        if n_tokens:
+            limits.append(int(n_tokens))
     rope = getattr(config, "rope_parameters", None) or {}
     for parameters in (rope, *rope.values()):  # of all layers, or by kind of layer
         if isinstance(parameters, Mapping) and parameters.get("rope_type") == "longrope":
             end = parameters.get("original_max_position_embeddings")
             end = end or getattr(config, "original_max_position_embeddings", None)
-            limits += [int(end)] if end else []
+            if end:
+                limits.append(int(end))
     return min(limits, default=None)

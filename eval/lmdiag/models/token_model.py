@@ -21,10 +21,14 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 
-def facts_of_tokens(tokenizer: PreTrainedTokenizerFast, encoder: QuestionEncoder) -> dict[str, Any]:
-    """Returns the fields of `ModelInfo` that say how texts become tokens."""
+def tokenizer_facts(tokenizer: PreTrainedTokenizerFast, encoder: QuestionEncoder) -> dict[str, Any]:
+    """Returns the fields of `ModelInfo` that say how texts become tokens.
+
+    For example, "cased" and "max_length", and for a causal model which special tokens stand before
+    contexts ("bos"), before sentences, and before any text that the tokenizer reads.
+    """
     folds = folds_of(tokenizer)
-    facts = {
+    facts: dict[str, Any] = {
         "tokenizer": type(tokenizer).__name__,
         "cased": "case" not in folds,
         "folds": folds,
@@ -80,12 +84,17 @@ class TokenModel(Model):
         return self._sentences.encode(question)
 
     def key(self, encoded: Encoded, top: int) -> str:
-        key = encoded.key
+        """See `Model.key`: a digest of all that the answer depends on."""
+        key_parts = encoded.key
         if isinstance(encoded, EncodedQuestion):
-            key = (*key, top)
-        key = (*key, *self.answered_by(encoded))
-        return hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+            key_parts = (*key_parts, top)
+        key_parts = (*key_parts, *self.further_key_parts(encoded))
+        return hashlib.sha256(repr(key_parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
-    def answered_by(self, encoded: Encoded) -> tuple[Any, ...]:
-        """Returns what else the answer to an encoded question depends on, for its key."""
+    def further_key_parts(self, encoded: Encoded) -> tuple[Any, ...]:
+        """Returns what else the answer to an encoded question depends on, for its key.
+
+        For example, the layers after which the model answers. A subclass that has such settings
+        overrides it.
+        """
         return ()

@@ -19,8 +19,6 @@ DEMO_NAMES = ("masked", "causal")
 def demo_folder(name: str) -> Path:
     """Returns the folder of a demo model, which transformers loads like any other."""
     if name not in DEMO_NAMES:
-        raise BadInput(
-            f"no model demo:{name}{suggest(f'demo:{name}', [f'demo:{x}' for x in DEMO_NAMES])}: "
-            "choose demo:masked or demo:causal"
-        )
+        suggestion = suggest(f"demo:{name}", [f"demo:{x}" for x in DEMO_NAMES])
+        raise BadInput(f"no model demo:{name}{suggestion}: choose demo:masked or demo:causal")
     return Path(__file__).with_name(name)

@@ -1,4 +1,4 @@
-"""Finds the model that a server calls so, and checks the server."""
+"""Connects to a model by its name at a server, and checks the server."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from lmdiag.models.server.checks import check_server
 from lmdiag.models.server.client import Client, ServerRefusal, WrongReply
 from lmdiag.models.server.replies import ModelList, parsed
 from lmdiag.models.server.served import ServedModel
-from lmdiag.models.token_model import facts_of_tokens
+from lmdiag.models.token_model import tokenizer_facts
 from lmdiag.models.tokens.encoders import causal_encoder
 from lmdiag.text import shortened, suggest
 from lmdiag.types import BadInput, ModelInfo
 
 
 def load_served(model_id: str, options: LoadOptions) -> ServedModel:
-    """Connects to the model that a server calls so, and checks the server; see `models.load`."""
+    """Connects to the model with this name at the server of the options; see `models.load`.
+
+    What the server does not tell, such as the dtype, is "unknown" in the model's `info`.
+    """
     client = Client(str(options.server))
     limit = _longest_input(client, model_id)
     tokenizer, warning = load_tokenizer(str(options.tokenizer), options)
@@ -30,7 +33,7 @@ def load_served(model_id: str, options: LoadOptions) -> ServedModel:
         vocab_size=len(tokenizer),
         n_parameters=0,
         server=client.address,
-        **facts_of_tokens(tokenizer, encoder),
+        **tokenizer_facts(tokenizer, encoder),
     )
     model = ServedModel(info, options, warning, tokenizer, encoder, client)
     check_server(model)
@@ -38,19 +41,26 @@ def load_served(model_id: str, options: LoadOptions) -> ServedModel:
 
 
 def _longest_input(client: Client, model_id: str) -> int | None:
-    """Returns the longest prompt in tokens, if the server tells; one more is generated."""
+    """Returns the longest prompt in tokens; None if the server does not tell.
+
+    Raises:
+        BadInput: the server lists its models, and this one is not among them, or it refuses the
+            key.
+    """
     try:
-        models = parsed(ModelList, client.gather([client.send("models")])[0]).data
+        [content] = client.gather([client.send("models")])
+        models = parsed(ModelList, content).data
     except (ServerRefusal, WrongReply) as fault:
         if isinstance(fault, ServerRefusal) and fault.status in (401, 403):
             raise
-        return None
-    lengths = {model.id: model.max_model_len for model in models}
-    if lengths and model_id not in lengths:
-        served_models = shortened(", ".join([*lengths][:5]), 300)
+        return None  # not all engines list their models
+    length_of_model = {model.id: model.max_model_len for model in models}
+    if length_of_model and model_id not in length_of_model:
+        served_models = shortened(", ".join(list(length_of_model)[:5]), 300)
+        suggestion = suggest(model_id, length_of_model)
         raise BadInput(
-            f"server {client.address} has no model {model_id}{suggest(model_id, lengths)}: give "
+            f"server {client.address} has no model {model_id}{suggestion}: give "
             f"--model one of {served_models}"
         )
-    longest = lengths.get(model_id)
-    return longest - 1 if longest else None
+    length = length_of_model.get(model_id)
+    return length - 1 if length else None  # one token is generated after a prompt

@@ -20,13 +20,13 @@ from lmdiag.models.tokens.encoded_questions import EncodedQuestion, PartialWord
 from lmdiag.models.tokens.spelling import Pieces
 from lmdiag.types import Answer, Query, WordScore
 
-_WIDER = 8
-"""How many times as many are opened each time those are used up."""
+_WIDTH_FACTOR = 8
+"""By how much `Node.width` grows each time all continuations of a node are opened."""
 
-_FEWEST = 4
-_MOST = 32
-"""Nodes that are read at once: as many as before, since the further the search has come the less
-likely they are read in vain."""
+_FEWEST_AT_ONCE = 4
+_MOST_AT_ONCE = 32
+"""Bounds of the number of nodes that are read at once. Between them, as many are read as before:
+the further the search has come, the less likely they are read in vain."""
 
 
 class Node(NamedTuple):
@@ -94,22 +94,25 @@ class Frontier:
         # answers. A causal model is told nothing: its start is log 1.
         start = -math.log(self.rules.longest or 1)
         self._is_after_space = self.encoded.is_after_space
-        # log-probabilities of partial words that were reached, and of those that ended as words
+        # log-probability of the pieces of a partial word, and of the end of the word after them
         self._reached = {PartialWord((), partial.total): start for partial in partials}
-        self._ended: dict[PartialWord, float] = {}
-        self._seen = set(partials)  # what need not be read again
+        self._end_nats: dict[PartialWord, float] = {}
+        self._opened = set(partials)  # partial words that need not be opened again
         self._open: list[Node] = []  # a heap of what may be read next, the most probable first
 
     @property
     def is_exact(self) -> bool:
-        """Whether no open node can change the list."""
-        return not self._open or self._cannot_enter_list(*self._open[0][:2])
+        """Whether no open node can change the list: the best of them cannot enter it."""
+        if not self._open:
+            return True
+        best_node = self._open[0]
+        return self._cannot_enter_list(best_node.cost, best_node.partial)
 
     def next(self) -> list[Node]:
         """Takes the nodes to be read next off the frontier; none once the list is exact."""
         nodes: list[Node] = []
         # Nodes are read in vain if the list turns out to be exact before them.
-        at_most = min(max(_FEWEST, self.n_read), _MOST)
+        at_most = min(max(_FEWEST_AT_ONCE, self.n_read), _MOST_AT_ONCE)
         while len(nodes) < at_most and not self.is_exact:
             nodes.append(heappop(self._open))
         self.n_read += len(nodes)
@@ -124,19 +127,23 @@ class Frontier:
     ) -> None:
         """Takes in what the model says after a partial word; shorter ones have been read before.
 
+        The partial word is offered to the list as a word that ends there, and its most probable
+        continuations are opened. A partial word may be read again with a greater width.
+
         Args:
             node: the partial word.
             end: log-probability that a word ends there; 0 where that is not asked.
             following: the `node.width` most probable items that may follow, best first, and their
                 log-probabilities; all items if there are fewer.
-            wanted: log-probabilities of single items, for candidate words.
+            wanted: token id -> log-probability of the pieces of candidate words there.
         """
-        partial, width = node.partial, node.width
-        is_new = partial not in self._ended
+        partial = node.partial
+        is_new = partial not in self._end_nats
         if is_new:
-            self._ended[partial] = end
+            self._end_nats[partial] = end
             if not partial.pieces and not partial.total and self._is_after_space:
-                # given that a word begins here: divided by the probability of that
+                # `end` is here the log-probability that the word before the blank has ended, so
+                # that a word begins: all words are given that one does
                 self._reached[partial] -= end
         reached = self._reached[partial]
         for token, log_prob in wanted.items():
@@ -145,13 +152,14 @@ class Frontier:
             return  # a candidate word longer than the words that are searched
         if is_new and partial.pieces and not partial.total:
             self._offer(reached + end, partial)
+        n_unopened = node.width
         for token, log_prob in following:
             child = PartialWord((*partial.pieces, token), partial.total)
             if not self._open_child(child, reached + log_prob):
                 return  # those after it are less probable
-            width -= 1
-        if not width:  # all of them were opened: the node waits with the cost of its last child
-            heappush(self._open, Node(-(reached + log_prob), partial, node.width * _WIDER))
+            n_unopened -= 1
+        if not n_unopened:  # there may be more: the node waits with the cost of its last child
+            heappush(self._open, Node(-(reached + log_prob), partial, node.width * _WIDTH_FACTOR))
 
     def answer(self, agreement: tuple[float | None, ...] | None, entropy: float | None) -> Answer:
         """Returns the answer once the search is at its end, with `Answer.agreement` and `entropy`.
@@ -164,12 +172,12 @@ class Frontier:
         for word, pieces in self.encoded.words.items():
             if pieces is not None:
                 complete = self.encoded.blank.partial_words(pieces, end=True)[-1]
-                log_prob = self._reached[complete] + self._ended.get(complete, 0.0)
+                log_prob = self._reached[complete] + self._end_nats.get(complete, 0.0)
                 # Without the word: read again in another batch, it differs from itself by rounding.
                 other_words = [listed for listed in self.words if listed.pieces != pieces]
                 rank: int | None = 1 + sum(-listed.cost > log_prob for listed in other_words)
                 if len(other_words) == self.top and log_prob < -other_words[-1].cost:
-                    rank = None
+                    rank = None  # below the list
                 # A sum of rounded numbers may come out above log 1.
                 scores[word] = WordScore(min(log_prob, 0.0), rank, len(pieces))
         return Answer(
@@ -181,7 +189,7 @@ class Frontier:
         )
 
     def _open_child(self, child: PartialWord, log_prob: float) -> bool:
-        """Opens a partial word, or offers the word that it is.
+        """Opens a partial word, which is to be read, or offers it to the list if it is a word.
 
         If the pieces alone tell where a word ends, it is offered without being read.
 
@@ -197,23 +205,26 @@ class Frontier:
         # since a later one that is as probable may have smaller token ids.
         if log_prob == -math.inf or self._cannot_enter_list(-log_prob, PartialWord(())):
             return False
-        if child in self._seen:
+        if child in self._opened:
             return True
-        self._seen.add(child)
+        self._opened.add(child)
         # of a masked model, whose masks are used up; never where `total` is 0
         has_all_pieces = len(child.pieces) == child.total
-        if has_all_pieces or (not child.total and self.rules.boundaries.certain):
+        tells_end = not child.total and self.rules.boundaries.certain
+        if has_all_pieces or tells_end:
             self._offer(log_prob, child)
-        if (
-            not has_all_pieces
-            and self.rules.boundaries.parse_prefix(child.pieces, bare=self.encoded.bare).open
-        ):
+        if has_all_pieces:
+            return True
+        if self.rules.boundaries.parse_prefix(child.pieces, bare=self.encoded.bare).open:
             self._reached[child] = log_prob
             heappush(self._open, Node(-log_prob, child, self.rules.width))
         return True
 
     def _offer(self, log_prob: float, partial: PartialWord) -> None:
-        """Puts a partial word into the list if it is a word and belongs there."""
+        """Puts a partial word into the list if it spells a word and is probable enough.
+
+        `log_prob` is that of the complete word.
+        """
         if log_prob == -math.inf or self._cannot_enter_list(-log_prob, partial):
             return
         word = self.rules.boundaries.parse_prefix(partial.pieces, bare=self.encoded.bare).word
@@ -223,6 +234,12 @@ class Frontier:
             del self.words[self.top :]
 
     def _cannot_enter_list(self, cost: float, partial: PartialWord) -> bool:
-        """Whether nothing that starts with these pieces can come before the list's last word."""
-        last_listed = self.words[-1] if len(self.words) == self.top else None
-        return last_listed is not None and (cost, partial.pieces) >= last_listed[:2]
+        """Whether the list is full and no word that starts with these pieces can enter it.
+
+        `cost` is minus their log-probability; a word comes before another if its cost is smaller,
+        or if it is equal and its token ids come first.
+        """
+        if len(self.words) < self.top:
+            return False
+        last_listed = self.words[-1]
+        return (cost, partial.pieces) >= (last_listed.cost, last_listed.pieces)

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import torch
 
-from lmdiag.models.answers import look_up, of_distributions, refuse_nan
+from lmdiag.models.answers import agreement_and_entropy, look_up, refuse_nan
 from lmdiag.models.forward.layers import ORDINARY, Layer
 from lmdiag.models.forward.probing import is_precise
 from lmdiag.models.forward.reader import Reader
@@ -39,26 +39,32 @@ class _LayerSearch:
 
     Attributes:
         layer: after which the model answers.
-        frontiers: of the blanks.
-        of_blanks: EW and MW, and the entropy, of each, see `of_distributions`.
+        frontiers: the search at each blank.
+        blank_measures: EW and MW, and the entropy, at each blank, see `agreement_and_entropy`.
     """
 
     layer: Layer
     frontiers: Sequence[Frontier]
-    of_blanks: list[tuple[tuple[float | None, ...] | None, float | None]] = field(
+    blank_measures: list[tuple[tuple[float | None, ...] | None, float | None]] = field(
         default_factory=list
     )
 
     def nodes(
         self, requested: Sequence[tuple[int, PartialWord]], width: int
     ) -> list[tuple[Frontier, Node]]:
-        """Returns partial words of questions as nodes that are read first."""
+        """Returns partial words, given with the number of their question, as nodes to be read.
+
+        Their cost is 0, since they are read in any case. `width` is `Node.width`.
+        """
         return [(self.frontiers[n], Node(0.0, partial, width)) for n, partial in requested]
 
     def answers(self) -> list[Answer]:
         """Returns the answers at the end of the searches."""
-        pairs = zip(self.frontiers, self.of_blanks, strict=True)
-        return [frontier.answer(*of_blank) for frontier, of_blank in pairs]
+        all_answers = []
+        for frontier, measures in zip(self.frontiers, self.blank_measures, strict=True):
+            agreement, entropy = measures
+            all_answers.append(frontier.answer(agreement, entropy))
+        return all_answers
 
 
 @dataclass(eq=False)
@@ -104,17 +110,26 @@ class WordSearch:
 
     @cached_property
     def longest(self) -> int:
-        """Most pieces of a word that is looked for; 0 if the model is not told their number."""
-        lengths = self.lengths if bool(self.boundaries.continues.any()) else 1
-        return lengths if self.encoder.masked else 0
+        """Most pieces of a word that is looked for; 0 if the model is not told their number.
+
+        A masked model is told it by the number of masks.
+        """
+        if not self.encoder.masked:
+            return 0
+        has_longer_words = bool(self.boundaries.continues.any())
+        return self.lengths if has_longer_words else 1
 
     def encode(self, question: Question) -> EncodedQuestion:
-        """Returns the rows that every search begins with, shorter partial words first.
+        """Returns a question with the rows that its search begins with, shorter words first.
 
-        There is one for the blank, and one for each partial word of the candidates.
+        There is one row for the blank (of a masked model, one per number of pieces), and one for
+        each partial word of the candidates.
+
+        Raises:
+            BadInput: a row is too long, or nothing tells where a word ends.
         """
         encoded = self.encoder.encode(question)
-        if not encoded.rows:
+        if not encoded.rows:  # all words are unscorable
             return encoded
         if not self.encoder.masked and ends_unspaced(encoded.query.context):
             raise BadInput(
@@ -122,12 +137,14 @@ class WordSearch:
                 "which nothing tells where a word ends: use --unit token"
             )
         # Where the pieces do not tell, what comes after a word says whether it has ended.
-        end = not (self.encoder.masked or self.boundaries.certain)
-        partials = [PartialWord((), total) for total in range(1, self.longest + 1)]
-        partials = partials or [PartialWord(())]
+        reads_after_word = not (self.encoder.masked or self.boundaries.certain)
+        partials = [PartialWord(())]
+        if self.longest:
+            partials = [PartialWord((), total) for total in range(1, self.longest + 1)]
         for pieces in filter(None, encoded.words.values()):
-            partials += encoded.blank.partial_words(pieces, end=end)
-        partials = sorted(dict.fromkeys(partials), key=lambda partial: len(partial.pieces))
+            partials += encoded.blank.partial_words(pieces, end=reads_after_word)
+        distinct_partials = dict.fromkeys(partials)
+        partials = sorted(distinct_partials, key=lambda partial: len(partial.pieces))
         rows = tuple(encoded.blank.row(partial) for partial in partials)
         self.encoder.check_length(rows, question.query)
         return replace(encoded, rows=rows, partials=tuple(partials))
@@ -139,10 +156,10 @@ class WordSearch:
         verbs: Sequence[tuple[int, int]] | None = None,
         layers: Sequence[Layer] = ORDINARY,
     ) -> list[list[Answer]]:
-        """Returns the answers after each layer to a batch of questions, in their order.
+        """Returns for each layer the answers to a batch of questions, in their order.
 
-        The partial words of candidates are read once for all inner layers; then each layer has a
-        search of its own, which reads as far as this layer.
+        The blanks are read once for all layers, the partial words of candidates once for all inner
+        layers; then each layer has a search of its own, which reads as far as this layer.
 
         Args:
             batch, top: see `Model.answer`.
@@ -153,20 +170,18 @@ class WordSearch:
             BadInput: NaN or infinite logits; a search that reaches `most_nodes`, since the model
                 hardly prefers any word to others; a word too long for the model.
         """
-        roots = [encoded.rows[0] for encoded in batch]
-        continue_from = self.reuse(self.reader, roots, layers)
+        blank_rows = [encoded.rows[0] for encoded in batch]
+        continue_from = self.reuse(self.reader, blank_rows, layers)
         rules = SearchRules(self.boundaries, self.encoder.spell, self.longest, self.width)
-        searches = [
-            _LayerSearch(
-                layer, [Frontier(rules, encoded, top, n) for n, encoded in enumerate(batch)]
-            )
-            for layer in layers
-        ]
+        searches = []
+        for layer in layers:
+            frontiers = [Frontier(rules, encoded, top, n) for n, encoded in enumerate(batch)]
+            searches.append(_LayerSearch(layer, frontiers))
         blank_partials = [(n, encoded.partials[0]) for n, encoded in enumerate(batch)]
-        for chunk, log_probs_of in self._read(batch, blank_partials, continue_from, layers):
+        for chunk, log_probs_by_layer in self._read(batch, blank_partials, continue_from, layers):
             questions = [batch[number] for number, _ in chunk]
-            for search, log_probs in zip(searches, log_probs_of, strict=True):
-                search.of_blanks += of_distributions(questions, log_probs, verbs)
+            for search, log_probs in zip(searches, log_probs_by_layer, strict=True):
+                search.blank_measures += agreement_and_entropy(questions, log_probs, verbs)
                 self._update_frontiers(search.nodes(chunk, self.width), log_probs)
         candidate_partials = [
             (n, partial) for n, encoded in enumerate(batch) for partial in encoded.partials[1:]
@@ -175,13 +190,15 @@ class WordSearch:
         inner_layers = [search.layer for search in inner_searches]
         shared_partials = candidate_partials if inner_searches else []
         # inner layers are projected together: what all of them need is read once, before they part
-        for chunk, log_probs_of in self._read(batch, shared_partials, continue_from, inner_layers):
-            for search, log_probs in zip(inner_searches, log_probs_of, strict=True):
+        for chunk, log_probs_by_layer in self._read(
+            batch, shared_partials, continue_from, inner_layers
+        ):
+            for search, log_probs in zip(inner_searches, log_probs_by_layer, strict=True):
                 self._update_frontiers(search.nodes(chunk, self.width), log_probs)
         for search in searches:
-            unread = (
-                [] if search.layer is not None else search.nodes(candidate_partials, self.width)
-            )
+            unread = []
+            if search.layer is None:
+                unread = search.nodes(candidate_partials, self.width)
             self._search(batch, search, unread, continue_from)
         return [search.answers() for search in searches]
 
@@ -192,15 +209,28 @@ class WordSearch:
         unread: list[tuple[Frontier, Node]],
         continue_from: Continue,
     ) -> None:
-        """Reads the open partial words of a layer, `unread` first, until its lists are exact."""
+        """Reads open partial words after one layer until the lists of all blanks are exact.
+
+        Args:
+            batch: the questions.
+            search: the layer and its frontiers, which are changed.
+            unread: partial words of candidates, which are read in the first round in any case.
+            continue_from: reads the rows of partial words.
+
+        Raises:
+            BadInput: a blank needs more than `most_nodes` partial words.
+        """
         frontiers = search.frontiers
+        # each round reads the next nodes of all blanks together; exact lists have none
         while nodes := unread + [(f, node) for f in frontiers for node in f.next()]:
             unread = []
             n_read = 0
             requested = [(frontier.number, node.partial) for frontier, node in nodes]
-            for chunk, log_probs_of in self._read(batch, requested, continue_from, [search.layer]):
+            for chunk, log_probs_by_layer in self._read(
+                batch, requested, continue_from, [search.layer]
+            ):
                 nodes_read = nodes[n_read : n_read + len(chunk)]
-                self._update_frontiers(nodes_read, next(log_probs_of))
+                self._update_frontiers(nodes_read, next(log_probs_by_layer))
                 n_read += len(chunk)
             for frontier in frontiers:
                 if frontier.n_read > self.most_nodes and not frontier.is_exact:
@@ -221,11 +251,17 @@ class WordSearch:
     ) -> Iterator[tuple[Sequence[tuple[int, PartialWord]], Iterator[torch.Tensor]]]:
         """Reads partial words of questions, as many at a time as fit into memory.
 
+        Args:
+            batch: the questions.
+            requested: number of a question and its partial word.
+            continue_from: reads the rows of partial words.
+            layers: after which they are read.
+
         Yields:
-            numbers of questions and their partial words, and (partial words, vocabulary)
-            log-probabilities after each layer.
+            a part of `requested`, and for each layer the (partial words, vocabulary)
+            log-probabilities of this part.
         """
-        size = max(1, self.reader.sizes.searched // self.info.vocab_size)
+        size = max(1, self.reader.sizes.searched // self.info.vocab_size)  # distributions at a time
         for start in range(0, len(requested), size):
             chunk = requested[start : start + size]
             requests = [(number, batch[number].blank.row(partial)) for number, partial in chunk]
@@ -235,17 +271,31 @@ class WordSearch:
             yield chunk, self._without_nan(queries, continue_from(requests, layers))
 
     def _without_nan(
-        self, queries: Sequence[Query], log_probs_of: Iterator[torch.Tensor]
+        self, queries: Sequence[Query], log_probs_by_layer: Iterator[torch.Tensor]
     ) -> Iterator[torch.Tensor]:
-        """Yields the same log-probabilities; `BadInput` for NaN and infinite logits."""
-        for log_probs in log_probs_of:
+        """Yields the log-probabilities of each layer unchanged, or raises `BadInput` for NaN.
+
+        `queries` are those of the rows of log-probabilities, for the message.
+        """
+        for log_probs in log_probs_by_layer:
             refuse_nan(queries, log_probs, self.info)
             yield log_probs
 
     def _update_frontiers(
         self, nodes: Sequence[tuple[Frontier, Node]], log_probs: torch.Tensor
     ) -> None:
-        """Tells frontiers the few numbers of each distribution that the search needs."""
+        """Gives frontiers the few numbers of each distribution that the search needs.
+
+        These are the log-probabilities of the most probable items that may follow a partial word,
+        of the end of the word there, and of the pieces of candidate words.
+
+        Args:
+            nodes: partial words that were read, with the frontier that each belongs to.
+            log_probs: (nodes, vocabulary) log-probabilities after them.
+
+        Raises:
+            BadInput: no word can begin at a blank.
+        """
         may_follow = torch.stack(
             [
                 self.boundaries.may_follow(node.partial.pieces, bare=frontier.encoded.bare)
@@ -256,13 +306,15 @@ class WordSearch:
         # Only the most probable items leave the accelerator, not whole distributions.
         values, tokens = log_probs.masked_fill(~may_follow, -torch.inf).topk(width)
         values, tokens = values.cpu(), tokens.cpu()
-        masked = self.encoder.masked
-        ends = [0.0] * len(nodes) if masked else self.boundaries.end_log_prob(log_probs).tolist()
-        wanted = [frontier.encoded.wanted.get(node.partial, ()) for frontier, node in nodes]
-        pairs = [(number, piece) for number, pieces in enumerate(wanted) for piece in pieces]
+        if self.encoder.masked:  # the number of masks says where a word ends
+            end_nats = [0.0] * len(nodes)
+        else:
+            end_nats = self.boundaries.end_log_prob(log_probs).tolist()
+        wanted_pieces = [frontier.encoded.wanted.get(node.partial, ()) for frontier, node in nodes]
+        pairs = [(number, piece) for number, pieces in enumerate(wanted_pieces) for piece in pieces]
         piece_log_probs = iter(look_up(log_probs, pairs))
         for number, (frontier, node) in enumerate(nodes):
-            if ends[number] == -math.inf and not node.partial.pieces:
+            if end_nats[number] == -math.inf and not node.partial.pieces:
                 context = truncated(frontier.encoded.question.query.context)
                 raise BadInput(
                     f"model {self.info.id} gives no probability to the beginning of a word after "
@@ -270,6 +322,6 @@ class WordSearch:
                 )
             best_tokens = tokens[number, : node.width].tolist()
             best_values = values[number, : node.width].tolist()
-            log_prob_of = {piece: next(piece_log_probs) for piece in wanted[number]}
+            log_prob_of_piece = {piece: next(piece_log_probs) for piece in wanted_pieces[number]}
             following = zip(best_tokens, best_values, strict=True)
-            frontier.read(node, ends[number], following, log_prob_of)
+            frontier.read(node, end_nats[number], following, log_prob_of_piece)
