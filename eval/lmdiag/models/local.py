@@ -53,7 +53,10 @@ class LocalModel(TokenModel):
         return str(self.reader.model.device)
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
-        """See `Model.set_verbs`; keeps the token ids of the verbs that count."""
+        """Sets the verbs of EW and MW from (singular, plural) forms, and returns how many count.
+
+        A verb counts if its two forms are two single tokens, whose ids are kept.
+        """
         ids = []
         for forms in pairs:
             question = Question(Query("The old man", "it."), forms)  # any text with a verb
@@ -65,7 +68,11 @@ class LocalModel(TokenModel):
         return len(self._verbs)
 
     def with_options(self, options: LoadOptions) -> LocalModel | None:
-        """See `Model.with_options`; None where the new options need weights of another dtype."""
+        """Returns a model with the same weights that is asked with other options.
+
+        None where the new options may need weights of another dtype, so that it must be loaded
+        again.
+        """
         # with --dtype auto the unit can change the dtype, but not on the CPU, where it is float32
         on_cpu = self.reader.device.type == "cpu" and options.device_map is None
         has_dtype_of_words = options.unit == "word" and self.parts.model.dtype == torch.float32
@@ -75,12 +82,13 @@ class LocalModel(TokenModel):
         return assemble(self.info.id, self.parts, options)
 
     def encode(self, question: Question | Sentence) -> Encoded:
+        """Returns a question as rows of token ids; in unit `word` with those of its search."""
         if self.words is not None and isinstance(question, Question):
             return self.words.encode(question)
         return super().encode(question)
 
     def further_key_parts(self, encoded: Encoded) -> tuple[Any, ...]:
-        """See `TokenModel.further_key_parts`: verbs, search of words, layers.
+        """Returns what else the answer depends on: verbs, the search of words, layers.
 
         The order of the parts is that of keys in journals of earlier runs.
         """
@@ -95,7 +103,10 @@ class LocalModel(TokenModel):
         return parts if self.layers == ORDINARY else (*parts, self.layers)
 
     def plan(self, encoded: Sequence[Encoded], batch_size: int | None = None) -> list[list[int]]:
-        """See `Model.plan`: batches of about the same number of tokens."""
+        """Returns the numbers of the questions of each batch, by their tokens.
+
+        `batch_size` is the number of questions in a batch; None for as many as the device takes.
+        """
         budget = self.reader.sizes.budget
         has_sentences = any(isinstance(part, EncodedSentence) for part in encoded)
         if self.reader.causal and has_sentences:  # a distribution is read after each token
@@ -117,7 +128,10 @@ class LocalModel(TokenModel):
         return SentenceScorer(self.reader, self.info, boundaries)
 
     def at_layers(self, layers: Sequence[str | int]) -> LocalLayers:
-        """See `Model.at_layers`; the last layer is None, which gives the ordinary answer."""
+        """Returns a model that shares the weights and answers after each of some layers.
+
+        `layers` are numbers, or "all" alone. The last layer becomes None, the ordinary answer.
+        """
         last_layer = len(check_layers(self.reader, self.encoder))
         try:
             numbers = layer_numbers(layers, last_layer)
@@ -128,13 +142,14 @@ class LocalModel(TokenModel):
         return LocalLayers(**own_fields)
 
     def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
+        """Returns the answers to a batch, in its order, with lists of `top` words."""
         [answers_of_layer] = self.answers_by_layer(batch, top)  # `layers` has one layer
         return answers_of_layer
 
     def answers_by_layer(
         self, batch: Sequence[Encoded], top: int
     ) -> list[list[Answer | SentenceAnswer]]:
-        """Returns for each layer the answers to a batch, in its order; see `Model.answer`.
+        """Returns for each layer the answers to a batch, in its order.
 
         Questions without rows, all of whose words are unscorable, are answered without the model.
         A batch that does not fit into memory is asked in halves, and so are later ones of its size.

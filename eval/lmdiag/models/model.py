@@ -82,7 +82,8 @@ class Model(ABC):
 
         Args:
             encoded: what `encode` returned for it.
-            top: number of most probable words in the answer; no part of the key of a sentence.
+            top: number of most probable words in the answer; ignored for a sentence, whose answer
+                has none.
         """
 
     def refuse_other_model(self, check_log_probs: Sequence[float]) -> None:

@@ -59,14 +59,15 @@ class TokenModel(Model):
     def __post_init__(self) -> None:
         self.prompt = self.encoder.framing.shown
         self.vocabulary = Vocabulary(self.tokenizer)
-        self._sentences = self.encoder.sentences()
+        self._sentences = self.encoder.sentences()  # None for an encoder-decoder
+        # why sentences cannot be asked with these options; "" if they can
         self._sentence_problem = refusal(Case(given=self.options.stored(), asks="sentence"))
 
     def control_names(self, texts: Sequence[str]) -> list[list[str]]:
         return control_names(self.tokenizer, texts)
 
     def encode(self, question: Question | Sentence) -> Encoded:
-        """See `Model.encode`.
+        """Returns a question about a blank, or a sentence, as rows of token ids.
 
         Raises:
             BadInput: the context is longer than the model reads, or empty where it must not be; a
@@ -84,7 +85,7 @@ class TokenModel(Model):
         return self._sentences.encode(question)
 
     def key(self, encoded: Encoded, top: int) -> str:
-        """See `Model.key`: a digest of all that the answer depends on."""
+        """Returns a digest of all that the answer depends on, with `top` words in its list."""
         key_parts = encoded.key
         if isinstance(encoded, EncodedQuestion):
             key_parts = (*key_parts, top)

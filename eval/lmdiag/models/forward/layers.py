@@ -96,18 +96,22 @@ class Layers:
             ends: whether the block ends after the last of these layers.
         """
         states: States = {}
+        # number -> the last layer up to it that runs on a text, which has the same state
         layer_run = {number: self._last_layer_run(number) for number in numbers}
         last_layer = max(layer_run.values())
 
         def keep(number: int, state: torch.Tensor) -> None:
+            """Records the state after a layer, and ends the block if it is the last one asked."""
             states[number] = take(state)
             if ends and number == last_layer:
                 raise _LayerReached
 
         def keep_input(_: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+            """A hook before the first layer: records its input as state 0."""
             keep(0, inputs[0] if inputs else named["hidden_states"])
 
         def keep_output(number: int) -> Callable[..., None]:
+            """Returns a hook after layer `number` that records its output."""
             return lambda module, inputs, output: keep(number, self._state_of(output))
 
         with ExitStack() as hooks:
@@ -121,7 +125,7 @@ class Layers:
                 hooks.callback(hook.remove)
             with suppress(_LayerReached):
                 yield states
-        # a layer that does not run leaves the state of the one before it
+        # the state after a layer that does not run is that before it
         for number, source in layer_run.items():
             if source in states:
                 states[number] = states[source]
@@ -195,6 +199,6 @@ def find_layers(model: PreTrainedModel) -> Layers | None:
                 candidates.append(Layers(model, owner, name, modules))
 
     def n_parameters(layers: Layers) -> int:
-        return sum(map(torch.numel, layers.modules.parameters()))
+        return sum(parameter.numel() for parameter in layers.modules.parameters())
 
     return max(candidates, key=n_parameters, default=None)

@@ -350,7 +350,7 @@ def _masked_sentences(encoder: MaskedEncoder, n_tokens: int) -> list[TokenRow]:
     n_pieces = n_tokens - len(opening) - len(closing)
     rows = []
     for number, sentence in enumerate(_SENTENCES):
-        text = f"{sentence} {_SENTENCES[number - 1]}"
+        text = f"{sentence} {_SENTENCES[number - 1]}"  # two, to fill the row
         pieces = list(spelling.text(text)[: max(n_pieces, 0)])
         mask_positions = range(1 + number % 3, len(pieces), 3)  # not the same in all sentences
         token_at_mask = {

@@ -167,18 +167,22 @@ class Reader:
     def read_layers(
         self, rows: Sequence[TokenRow], layers: Sequence[Layer], pick: Pick | None = None
     ) -> Iterator[torch.Tensor]:
-        """Yields what `read` returns after each of some layers; the rows are read once.
+        """Yields for each layer the log-probabilities (nats) at all reads of all rows, in order.
+
+        The rows go through the network once. Inner layers are projected to the vocabulary when
+        their turn comes, the last one at once.
 
         Args:
-            rows, pick: see `read`.
+            rows: the inputs.
             layers: after which the model answers; None is the last one.
+            pick: takes the few numbers that are wanted of some distributions; None for all.
         """
         first_reads = [0, *accumulate(len(row.reads) for row in rows)]  # of each row, and the end
         read_order: list[int] = []  # number of each read, in the order in which groups are read
         passes: list[Pass] = []
-        # for each pass, what makes the result of its logits
+        # for each pass, the function from logits to log-probabilities, or to what `pick` takes
         finishers: list[Callable[[torch.Tensor], torch.Tensor]] = []
-        ordinary_parts: list[torch.Tensor] = []
+        ordinary_parts: list[torch.Tensor] = []  # of the last layer, one per pass
         for numbers, is_packed in self._groups(rows):
             group_rows = [rows[number] for number in numbers]
             lay_out = self.packed if is_packed else self.side_by_side
@@ -211,7 +215,8 @@ class Reader:
             if len(parts) == 1:
                 yield parts[0]
             else:
-                yield torch.cat(parts)[torch.tensor(read_order).argsort().to(parts[0].device)]
+                order = torch.tensor(read_order).argsort()  # back to the order of the rows
+                yield torch.cat(parts)[order.to(parts[0].device)]
 
     def _groups(self, rows: Sequence[TokenRow]) -> list[tuple[list[int], bool]]:
         """Returns which rows go through the network together, without padding.

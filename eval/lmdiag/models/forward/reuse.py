@@ -51,7 +51,10 @@ class Reuse(Protocol):
 
 
 def no_reuse(reader: Reader, roots: Sequence[TokenRow], layers: Sequence[Layer]) -> Continue:
-    """See `Reuse`: every row is read from its first token, in the reader's layout."""
+    """Returns a function that reads every row from its first token, in the reader's layout.
+
+    The arguments are those of `Reuse`; nothing is read yet.
+    """
 
     def read(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
         """Yields log-probabilities after each layer, a row per request."""
@@ -61,7 +64,10 @@ def no_reuse(reader: Reader, roots: Sequence[TokenRow], layers: Sequence[Layer])
 
 
 def reuse_sources(reader: Reader, roots: Sequence[TokenRow], layers: Sequence[Layer]) -> Continue:
-    """See `Reuse`: an encoder-decoder's encoder reads the sentences around the blanks once."""
+    """Runs the encoder of an encoder-decoder on the sentences around the blanks.
+
+    Returns a function that reads continuations with the decoder alone; see `Reuse`.
+    """
     encoded = reader.encode([root.source for root in roots])
 
     def read(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
@@ -81,10 +87,10 @@ def reuse_sources(reader: Reader, roots: Sequence[TokenRow], layers: Sequence[La
 def reuse_keys_and_values(
     reader: Reader, roots: Sequence[TokenRow], layers: Sequence[Layer]
 ) -> Continue:
-    """See `Reuse`: a causal model keeps the keys and values of the roots, which are read once.
+    """Reads the roots with a causal model, and keeps their keys and values.
 
-    Requests that are roots themselves are answered from this pass. Longer ones are read from the
-    token after their root on.
+    Returns a function that reads continuations; see `Reuse`. Requests that are roots themselves are
+    answered from the pass over the roots, longer ones are read from the token after their root on.
     """
     window = attention_window(reader.model.config)  # padding counts in it, too
     lengths = [len(root.ids) for root in roots]

@@ -186,6 +186,11 @@ def _read_echo(logprobs: _Logprobs, prompt: Ids) -> tuple[list[Nats | None], lis
     """Returns log-probability and text of each token of a prompt that an answer repeats.
 
     A token that the server names by its id must be the one that was sent; its text is None.
+
+    Args:
+        logprobs: names ("tokens") and log-probabilities ("token_logprobs") of the tokens of the
+            prompt, and of generated ones after them.
+        prompt: the token ids that were sent.
     """
     nats = logprobs.token_logprobs or []
     names = logprobs.tokens or []

@@ -66,6 +66,7 @@ class ServedModel(TokenModel):
         return f"server {self.client.address}"
 
     def encode(self, question: Question | Sentence) -> Encoded:
+        """Returns a question as token ids; `BadInput` if it asks for an entropy."""
         if question.entropy:
             raise BadInput(refusal(Case(given={*self.options.stored(), "entropy"})))
         return super().encode(question)
@@ -75,10 +76,11 @@ class ServedModel(TokenModel):
         return batches_in_order(len(encoded), batch_size or _BATCH)
 
     def at_layers(self, layers: Sequence[str | int]) -> NoReturn:
+        """Raises `BadInput`: a server answers after its last layer only."""
         raise BadInput(refusal(Case(given={*self.options.stored(), "layers"})))
 
     def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
-        """See `Model.answer`; the distinct prompts of a batch are asked side by side.
+        """Returns the answers to a batch, whose distinct prompts are asked side by side.
 
         Then the prompts of the check are asked again: if the server has another model by now, the
         batch is not answered, and therefore not saved.
@@ -115,7 +117,10 @@ class ServedModel(TokenModel):
         return answers
 
     def refuse_other_model(self, check_log_probs: Sequence[float]) -> None:
-        """See `Model.refuse_other_model`; the median difference must not exceed `SAME_MODEL`."""
+        """Raises `BadInput` if other log-probabilities were those of the check's tokens before.
+
+        Their median difference from those of now must not exceed `SAME_MODEL`.
+        """
         expected = self.info.check_log_probs or ()
         if len(check_log_probs) != len(expected):
             problem = f"are of {len(check_log_probs)} and of {len(expected)} tokens"
@@ -235,7 +240,7 @@ class ServedModel(TokenModel):
         }
         nats_of_token |= dict(zip(names, top_nats, strict=True))
         total = impossible_sum(nats_of_token)
-        if total is not None:
+        if total is not None:  # it is above 1
             raise BadInput(
                 f"server {self.client.address} gives the words at one blank {total:.4f} of "
                 f"probability together; the text is {truncated(encoded.text)!r}; {REMEDY}"

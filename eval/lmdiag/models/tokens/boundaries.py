@@ -67,6 +67,7 @@ class Boundaries:
 
     def __init__(self, vocabulary: Vocabulary, size: int) -> None:
         self._vocabulary = vocabulary
+        # what each item adds to a text, in UTF-8; None for a control token
         self._surfaces = [vocabulary.item(token).surface for token in range(size)]
         self.continues = torch.tensor([self._continues(surface) for surface in self._surfaces])
         self._has_longer_words = bool(self.continues.any())
@@ -143,6 +144,7 @@ class Boundaries:
     def _follows_whitespace(self) -> torch.Tensor:
         """(vocabulary,) whether white space stands before an item, or it ends the text."""
         return torch.tensor(
+            # a surface of None is a control token, which ends the text
             [surface is None or self._is_after_whitespace(surface) for surface in self._surfaces]
         )
 

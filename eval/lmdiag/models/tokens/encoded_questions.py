@@ -82,7 +82,7 @@ class Blank:
         For a masked model, masks stand for the pieces that are left.
         """
         next_position = len(self.left) + len(partial.pieces)
-        if self.mask is None:
+        if self.mask is None:  # the last token gives the distribution of the next one
             return TokenRow(self.left + partial.pieces, (next_position - 1,), self.source)
         masks = (self.mask,) * (partial.total - len(partial.pieces))
         ids = self.left + partial.pieces + masks + self.right

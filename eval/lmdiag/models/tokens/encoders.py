@@ -70,12 +70,12 @@ class QuestionEncoder(ABC):
         query = self.framing.apply(question.query)
         blank = self.blank(query)
         if not (blank.left or blank.opens_text):
-            unscorable = dict.fromkeys(question.words)
+            unscorable = dict.fromkeys(question.words)  # word -> None
             return EncodedQuestion(question, query, blank, unscorable, (), (), bare=False)
-        words = {word: self.spell(word, query) for word in question.words}
+        words = {word: self.spell(word, query) for word in question.words}  # word -> token ids
         rows, partials = blank.rows([pieces for pieces in words.values() if pieces])
         self.check_length(rows, question.query)
-        bare = self.spelling.is_bare(query)
+        bare = self.spelling.is_bare(query)  # a word lacks the mark of a word's start there
         return EncodedQuestion(question, query, blank, words, tuple(rows), tuple(partials), bare)
 
     def check_length(self, rows: Iterable[TokenRow], query: Query) -> None:
@@ -146,7 +146,7 @@ class CausalEncoder(QuestionEncoder):
         return Blank(left)
 
     def spell(self, word: str, query: Query) -> Pieces | None:
-        """See `QuestionEncoder.spell`; the text right of the blank does not matter."""
+        """Returns the pieces of a word after the context; None if it is unscorable."""
         return self.spelling.after(word, query)
 
     def sentences(self) -> SentenceEncoder:

@@ -58,6 +58,7 @@ class Framing:
         context = with_first_letter(query.context, self.options.first_letter)
         text = self.prompt.replace(SLOT, context)
         ends_in_context = self.prompt.endswith(SLOT)
+        # None: there is a space where words usually have one
         space_before = query.space_before if ends_in_context else None
         opens_turn = self.options.chat and not (ends_in_context and context)
         if opens_turn:

@@ -106,6 +106,7 @@ class Spelling:
         self._backend.no_padding()
         self._backend.no_truncation()
         self._controls = control_ids(tokenizer)
+        # opening and closing are what stands around the pieces of a plain text
         for text in _CARRIERS:
             bare = self._backend.encode(text, add_special_tokens=False).ids
             full = self._backend.encode(text, add_special_tokens=True).ids
@@ -230,7 +231,7 @@ class Spelling:
         encoding = self._backend.encode(sentence, add_special_tokens=False)
         start = len(before.rstrip(" "))  # most vocabularies have the space in the word's piece
         end = len(before) + len(word)
-        spans = encoding.offsets
+        spans = encoding.offsets  # start and end of each piece, in characters
         ids = tuple(encoding.ids)
         first = 0  # number of the word's first piece
         if before:

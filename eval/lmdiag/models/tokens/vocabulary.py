@@ -103,7 +103,7 @@ class ByteLevel(Convention):
         self._byte_of |= {chr(0x100 + index): code for index, code in enumerate(hidden_codes)}
 
     def read(self, name: str) -> VocabularyItem:
-        """See `Convention.read`; for example, `Ġbird` starts a word and is shown as `bird`."""
+        """Returns the item with this name; for example, `Ġbird` starts a word."""
         is_bytes = set(name) <= self._byte_of.keys()
         surface = bytes(self._byte_of[c] for c in name) if is_bytes else name.encode()
         text = re.sub("^Ġ", " ", name)
@@ -122,12 +122,12 @@ class WordPiece(Convention):
         self.applies = bool(self._prefix)
 
     def read(self, name: str) -> VocabularyItem:
-        """See `Convention.read`; an item without the prefix starts a word."""
+        """Returns the item with this name; without the prefix `##` it starts a word."""
         text = name.removeprefix(self._prefix)
         return VocabularyItem.spaced(text, text, starts=text == name)
 
     def read_added(self, name: str, *, strips: bool) -> VocabularyItem:
-        """See `Convention.read_added`; each added word starts a word."""
+        """Returns the item of an added word, which always starts a word."""
         return VocabularyItem.spaced(name, name, starts=True)
 
 
@@ -142,14 +142,14 @@ class EndOfWord(Convention):
         self.applies = bool(self._suffix)
 
     def read(self, name: str) -> VocabularyItem:
-        """See `Convention.read`; an item without the suffix is shown with `##` after it."""
+        """Returns the item with this name; `bird` without `</w>` is shown as `bird##`."""
         text = name.removesuffix(self._suffix)
         ends = text != name
         display = text if ends else text + CONTINUES
         return VocabularyItem(display, starts=True, surface=text.encode(), ends=ends)
 
     def read_added(self, name: str, *, strips: bool) -> VocabularyItem:
-        """See `Convention.read_added`; it is shown by its name."""
+        """Returns the item of an added word, which is shown by its name."""
         return self.read(name)._replace(text=name)
 
 
@@ -163,7 +163,7 @@ class SentencePiece(Convention):
         self._mark = "▁" if self.encodes_whitespace else ""
 
     def read(self, name: str) -> VocabularyItem:
-        """See `Convention.read`; a byte beyond ASCII is shown by its name."""
+        """Returns the item with this name; `<0xE9>`, a byte beyond ASCII, is shown by its name."""
         byte = re.fullmatch(r"<0x([0-9A-F]{2})>", name)
         if byte:
             code = int(byte[1], 16)
@@ -173,7 +173,7 @@ class SentencePiece(Convention):
         return VocabularyItem.spaced(text, text, not self._mark or text.startswith(" "))
 
     def read_added(self, name: str, *, strips: bool) -> VocabularyItem:
-        """See `Convention.read_added`."""
+        """Returns the item of an added word; `strips`: the space before it belongs to it."""
         text = self._with_spaces(name)
         starts = strips or not self._mark or text.startswith(" ")
         return VocabularyItem.spaced(name, text, starts)

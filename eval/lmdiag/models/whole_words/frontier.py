@@ -95,7 +95,7 @@ class Frontier:
         start = -math.log(self.rules.longest or 1)
         self._is_after_space = self.encoded.is_after_space
         # log-probability of the pieces of a partial word, and of the end of the word after them
-        self._reached = {PartialWord((), partial.total): start for partial in partials}
+        self._partial_nats = {PartialWord((), partial.total): start for partial in partials}
         self._end_nats: dict[PartialWord, float] = {}
         self._opened = set(partials)  # partial words that need not be opened again
         self._open: list[Node] = []  # a heap of what may be read next, the most probable first
@@ -144,22 +144,26 @@ class Frontier:
             if not partial.pieces and not partial.total and self._is_after_space:
                 # `end` is here the log-probability that the word before the blank has ended, so
                 # that a word begins: all words are given that one does
-                self._reached[partial] -= end
-        reached = self._reached[partial]
+                self._partial_nats[partial] -= end
+        partial_nats = self._partial_nats[partial]
         for token, log_prob in wanted.items():
-            self._reached[PartialWord((*partial.pieces, token), partial.total)] = reached + log_prob
+            self._partial_nats[PartialWord((*partial.pieces, token), partial.total)] = (
+                partial_nats + log_prob
+            )
         if partial.total > self.rules.longest:
             return  # a candidate word longer than the words that are searched
         if is_new and partial.pieces and not partial.total:
-            self._offer(reached + end, partial)
+            self._offer(partial_nats + end, partial)
         n_unopened = node.width
         for token, log_prob in following:
             child = PartialWord((*partial.pieces, token), partial.total)
-            if not self._open_child(child, reached + log_prob):
+            if not self._open_child(child, partial_nats + log_prob):
                 return  # those after it are less probable
             n_unopened -= 1
         if not n_unopened:  # there may be more: the node waits with the cost of its last child
-            heappush(self._open, Node(-(reached + log_prob), partial, node.width * _WIDTH_FACTOR))
+            heappush(
+                self._open, Node(-(partial_nats + log_prob), partial, node.width * _WIDTH_FACTOR)
+            )
 
     def answer(self, agreement: tuple[float | None, ...] | None, entropy: float | None) -> Answer:
         """Returns the answer once the search is at its end, with `Answer.agreement` and `entropy`.
@@ -172,7 +176,7 @@ class Frontier:
         for word, pieces in self.encoded.words.items():
             if pieces is not None:
                 complete = self.encoded.blank.partial_words(pieces, end=True)[-1]
-                log_prob = self._reached[complete] + self._end_nats.get(complete, 0.0)
+                log_prob = self._partial_nats[complete] + self._end_nats.get(complete, 0.0)
                 # Without the word: read again in another batch, it differs from itself by rounding.
                 other_words = [listed for listed in self.words if listed.pieces != pieces]
                 rank: int | None = 1 + sum(-listed.cost > log_prob for listed in other_words)
@@ -216,7 +220,7 @@ class Frontier:
         if has_all_pieces:
             return True
         if self.rules.boundaries.parse_prefix(child.pieces, bare=self.encoded.bare).open:
-            self._reached[child] = log_prob
+            self._partial_nats[child] = log_prob
             heappush(self._open, Node(-log_prob, child, self.rules.width))
         return True
 

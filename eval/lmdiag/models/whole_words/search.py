@@ -59,7 +59,7 @@ class _LayerSearch:
         return [(self.frontiers[n], Node(0.0, partial, width)) for n, partial in requested]
 
     def answers(self) -> list[Answer]:
-        """Returns the answers at the end of the searches."""
+        """Returns the answer to each question of the batch, at the end of the searches."""
         all_answers = []
         for frontier, measures in zip(self.frontiers, self.blank_measures, strict=True):
             agreement, entropy = measures
@@ -296,7 +296,7 @@ class WordSearch:
         Raises:
             BadInput: no word can begin at a blank.
         """
-        may_follow = torch.stack(
+        may_follow = torch.stack(  # (nodes, vocabulary)
             [
                 self.boundaries.may_follow(node.partial.pieces, bare=frontier.encoded.bare)
                 for frontier, node in nodes

@@ -92,7 +92,7 @@ class FrequencyModel(WordModel):
         return ListedDistribution(np.log(self.proportions))
 
     def distribution(self, state: Any) -> Distribution:
-        """See `WordModel.distribution`; the same for every state."""
+        """Returns the probability of every word, the same after every context."""
         return self._distribution
 
     def read(self, text: str, state: Any) -> WordReading:

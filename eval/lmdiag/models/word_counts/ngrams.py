@@ -101,7 +101,7 @@ class BackoffDistribution(Distribution):
         return -(terms_of_others + terms_of_followers) / math.log(2)
 
     def top(self, k: int) -> NDArray[np.int64]:
-        """See `Distribution.top`."""
+        """Returns the numbers of the k most probable words, ties by number."""
         # the k most probable words that are no followers are among these
         most_probable_unigrams = self.unigrams.order[: k + len(self.followers)]
         candidates = np.union1d(most_probable_unigrams, self.followers)  # ascending
@@ -109,7 +109,7 @@ class BackoffDistribution(Distribution):
         return candidates[order][:k]
 
     def nats_of(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-        """See `Distribution.nats_of`."""
+        """Returns the log-probabilities of the words with these numbers, followers or not."""
         backed_off = self.unigrams.nats[numbers] + self.back_off
         if not len(self.followers):
             return backed_off
@@ -118,7 +118,14 @@ class BackoffDistribution(Distribution):
         return np.where(is_follower, self.follower_nats[index], backed_off)
 
     def rank(self, nats: float, number: int | None = None) -> int:
-        """See `Distribution.rank`; counts other words by their probability without a context."""
+        """Returns 1 + the number of words that are more probable than a candidate.
+
+        Words that are no followers are counted in the distribution without a context.
+
+        Args:
+            nats: log-probability of the candidate, which may be several words.
+            number: of the candidate, if it is a word of the vocabulary.
+        """
         # what a word that is no follower needs without a context to be as probable
         unigram_nats = nats - self.back_off
         if number is not None:  # as it stands in the list, also of words that are tied with it
@@ -231,7 +238,10 @@ class NgramModel(WordModel):
         return context
 
     def distribution(self, state: Memory) -> Distribution:
-        """See `WordModel.distribution`; keeps what it computed, up to `_MOST_KEPT` numbers."""
+        """Returns the probability of every word after what the model remembers.
+
+        Distributions are kept until they have more than `_MOST_KEPT` numbers.
+        """
         if state not in self._distributions:
             most_distributions = max(1, _MOST_KEPT // len(self.words))
             if len(self._distributions) >= most_distributions:

@@ -55,6 +55,7 @@ class Distribution(ABC):
     """The probability of every word of a model after some words."""
 
     def __init__(self) -> None:
+        # (digest of the verbs, right number) -> EW and MW
         self._agreement: dict[Any, tuple[float | None, ...]] = {}
 
     @property
@@ -220,7 +221,7 @@ class WordModel(Model):
         self.notes.setdefault(what, {})[word] = None
 
     def key(self, encoded: Question | Sentence, top: int) -> str:
-        """See `Model.key`: a digest of all that the answer depends on."""
+        """Returns a digest of all that the answer to a question depends on, with `top` words."""
         parts: tuple[Any, ...] = ()
         if isinstance(encoded, Sentence):
             parts = tuple(encoded)
@@ -233,7 +234,10 @@ class WordModel(Model):
     _verbs: VerbNumbers | None = field(default=None, init=False)
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
-        """See `Model.set_verbs`; verbs count that have two different forms in the vocabulary."""
+        """Sets the verbs of EW and MW from (singular, plural) forms, and returns how many count.
+
+        A verb counts if it has two different forms in the vocabulary.
+        """
         numbers_of_verbs: dict[tuple[int, int], None] = {}  # distinct, in order
         for singular_form, plural_form in pairs:
             singular = self.numbers.get(singular_form)
@@ -246,14 +250,16 @@ class WordModel(Model):
         return forms.shape[1]
 
     def plan(self, encoded: Sequence[Any], batch_size: int | None = None) -> list[list[int]]:
-        """See `Model.plan`: batches of equal size, since no question takes longer than others."""
+        """Returns batches of `batch_size` questions in their order, since all take equally long."""
         return batches_in_order(len(encoded), batch_size or _BATCH)
 
     def at_layers(self, layers: Sequence[str | int]) -> NoReturn:
+        """Raises `BadInput`: word counts have no layers."""
         problem = refusal(Case(given=["layers"], counts_words=True))
         raise BadInput(f"model {self.info.id}: {problem}")
 
     def with_options(self, options: LoadOptions) -> WordModel:
+        """Returns the model with other options; nothing has to be loaded again."""
         return replace(self, options=options)
 
     def answer(self, batch: Sequence[Any], top: int) -> list[Answer | SentenceAnswer]:
