@@ -121,7 +121,8 @@ class Stimuli:
     def regions(self) -> list[list[dict[str, Any]]] | None:
         """The regions of each sentence: number, name, start and end; None without any."""
         regions = self._columns.get("regions", [None])
-        return None if self.asks_words or not isinstance(regions[0], list) else regions
+        has_regions = not self.asks_words and isinstance(regions[0], list)
+        return regions if has_regions else None
 
     @property
     def compared(self) -> bool:

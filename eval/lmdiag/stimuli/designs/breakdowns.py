@@ -45,9 +45,9 @@ def breakdown_columns(
 
 
 def _may_be_factor(name: str, values: DistinctValues) -> bool:
-    """Returns whether a column may be a factor by its name, and as it has no lists.
+    """Returns whether a column may be a factor: it is not named as something that never is.
 
-    Texts, outcomes and what `_NO_FACTORS` names, such as readers, are no factors.
+    Texts, outcomes, lists, and what `_NO_FACTORS` names, such as readers, never are.
     """
     if name in TEXT_COLUMNS or is_outcome(name) or are_lists(name, values.levels):
         return False

@@ -271,14 +271,14 @@ def _columns_of_few_levels(uses: ColumnUses) -> Iterator[tuple[str, DistinctValu
 
 
 def _misspelt_levels(uses: ColumnUses, places: Places | None) -> Iterator[str]:
-    """Yields rare levels that may be misspelt, and which level may be meant.
+    """Yields rare levels of columns that may be misspelt, and which level may be meant.
 
-    Rare levels that are like no other are named, too, if they are neither levels of the condition
-    nor set aside. Levels that are numbers are not examined.
+    For example, "number: level 'sgg' has 1 row (line 7); did you mean 'sg'?" Rare levels that are
+    like no other are named, too, if they are neither levels of the condition nor set aside.
     """
     for name, values in _columns_of_few_levels(uses):
         if all(level.isnumeric() for level in values.levels):
-            continue
+            continue  # numbers are not misspelt
         kept = uses.conditions.get(name, values.levels)
         set_aside = uses.levels_set_aside(name) if name in uses.conditions else ()
         counts = values.by_count()

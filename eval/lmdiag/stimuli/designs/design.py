@@ -465,7 +465,8 @@ class _ItemDesign:
         yield from _further_texts(stimuli, uses.other_uses)
         if stimuli.form == "sentences" and not stimuli.regions:
             yield from critical_lines(stimuli.columns(), stimuli.shown_rows)
-        # of pairs, a contrast may have several bad rows
+        # rows that are compared may be several bad ones in a cell, and with items that are wrong,
+        # nothing follows for conditions
         are_conditions_clear = not (stimuli.compared or uses.restart_columns)
         if uses.conditions:
             yield from self._incomplete_items()

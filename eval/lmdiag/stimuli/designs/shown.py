@@ -32,7 +32,7 @@ def first_rows(
     if stimuli.compared:
         contrasts = columns["contrast"]
         rows = [row for row, name in enumerate(contrasts) if name == contrasts[0]]
-        rows.sort(key=lambda row: not columns["good"][row])
+        rows.sort(key=lambda row: not columns["good"][row])  # good rows first
         rows = rows[:2]
     items = columns.get("item") if items is None else items
     lines = []

@@ -87,7 +87,7 @@ class CodedTable:
     def of(
         cls, table: DataFrame, names: Iterable[str], texts: Mapping[str, DistinctValues]
     ) -> CodedTable:
-        """Returns the coded columns of a table.
+        """Returns the columns of a table with the numbers of their levels, and the texts of rows.
 
         Args:
             table: with a column `item`.
@@ -95,6 +95,7 @@ class CodedTable:
             texts: column -> its values, of the columns of the text that a model reads.
         """
         items = values_of(table["item"])
+        # column -> its levels as they are written
         written = {name: distinct_values(*coded_texts(table[name])) for name in names}
         columns = {}
         misspelt = {}
