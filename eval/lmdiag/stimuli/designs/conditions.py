@@ -465,18 +465,14 @@ class _ConditionFinder:
             texts: of the rows.
             is_set: whether the column has the name of data sets, or fillers.
         """
-        codes = self.columns[name].codes  # number of the level of each row, -1 for none
         order = np.argsort(self.items, kind="stable")
         starts = np.flatnonzero(np.diff(self.items[order], prepend=-2))
         rows_of_items = np.split(order, starts[1:])
         step = max(1, len(starts) // _SAMPLE)
-        words_of_items: list[dict[int, list[frozenset[str]]]] = []  # level -> words of each text
-        for rows in rows_of_items[::step]:
-            words_of_levels: dict[int, list[frozenset[str]]] = {}
-            for row in rows[:_MOST_ROWS]:
-                if codes[row] >= 0:
-                    words_of_levels.setdefault(int(codes[row]), []).append(words_of(texts[row]))
-            words_of_items.append(words_of_levels)
+        codes = self.columns[name].codes
+        words_of_items = [
+            _words_of_levels(rows[:_MOST_ROWS], codes, texts) for rows in rows_of_items[::step]
+        ]
         frequent = frequent_words([[*chain(*levels.values())] for levels in words_of_items])
         least = 1 if is_set else 2
         overlaps = []  # of each item, that of the two most similar texts at two levels
@@ -629,6 +625,24 @@ class _ConditionFinder:
             many = f"{n:,} levels, more than {MOST_LABELS}"
             return f"not used ({many}: give --conditions or --split)"
         return "not a condition"
+
+
+def _words_of_levels(
+    rows: Codes, codes: Codes, texts: Sequence[str]
+) -> dict[int, list[frozenset[str]]]:
+    """Returns level -> the words of the text of each of some rows with this level.
+
+    Args:
+        rows: of an item.
+        codes: number of the level of each row of the table, -1 where it is missing.
+        texts: of each row of the table.
+    """
+    words_of_levels: dict[int, list[frozenset[str]]] = {}
+    for row in rows.tolist():
+        level = int(codes[row])
+        if level >= 0:
+            words_of_levels.setdefault(level, []).append(words_of(texts[row]))
+    return words_of_levels
 
 
 def _is_named_as_list(name: str) -> bool:

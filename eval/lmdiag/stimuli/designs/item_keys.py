@@ -45,18 +45,19 @@ def item_key(uses: ColumnUses) -> tuple[tuple[str, ...], int]:
     }
     choices = [chosen for n in range(1, _MOST_JOINED + 1) for chosen in combinations(names, n)]
     for chosen in choices:
-        codes = combine_codes(items, *(table.columns[name].codes for name in chosen))
+        # number of the new item of each row, if the columns name the items with the item column
+        new_items = combine_codes(items, *(table.columns[name].codes for name in chosen))
         key = (*chosen, uses.item_column)
         if len(chosen) == 1:
             values_alone = table.columns[chosen[0]].codes
-            if n_distinct(codes) == n_distinct(values_alone):  # each value has one item
-                codes = values_alone
+            if n_distinct(new_items) == n_distinct(values_alone):  # each value has one item
+                new_items = values_alone
                 key = chosen
         conditions = {name: values for name, values in few_levels.items() if name not in chosen}
-        if _has_each_condition_once(codes, conditions):
-            within, across = median_overlaps(texts, codes)
+        if _has_each_condition_once(new_items, conditions):
+            within, across = median_overlaps(texts, new_items)
             if within >= RELATED and within > across:
-                return key, n_distinct(codes)
+                return key, n_distinct(new_items)
     return (), 0
 
 
