@@ -345,7 +345,7 @@ def _request_for(
     """
     if region == rows.EACH_REGION and formula:
         raise BadInput("a formula is fitted to one region: choose it with --region")
-    columns = [*table.columns]
+    columns = [*table.columns]  # the user may spell them in another way
     default_response = formula.partition("~")[0].strip(" `") or "surprisal"
     found_item = [] if item or formula else _item_column_by_name(table)
     return _Request(
@@ -426,7 +426,10 @@ class _Design(NamedTuple):
 
 
 def _read_design(table: DataFrame, request: _Request, find_uses: _FindUses) -> _Design:
-    """Finds the conditions of a table, checks its columns, and sums surprisals over words."""
+    """Finds the conditions of a table, checks its columns, and sums surprisals over words.
+
+    A table without a column `item` stays as it is: a formula may be fitted to it.
+    """
     if "item" not in table:
         return _Design(table)
     uses = find_uses(table)

@@ -181,17 +181,17 @@ def tests_by_level(scores: DataFrame, level_of_item: Series) -> DataFrame:
     """Returns the effects over the items of each level of a factor, then their differences.
 
     Args:
-        scores: see `effect_scores`.
+        scores: the contrast of each item (rows) for each effect (columns).
         level_of_item: item -> its level, a category.
 
     Returns:
         The columns of `paired_tests` and `level`; a difference of two levels, "high - low", has
         Welch's t test over n items in both, and p_holm over the pairs of more than two levels.
     """
-    level_of_row = level_of_item.reindex(scores.index)
+    levels = level_of_item.reindex(scores.index)
     scores_of_level = {}
-    for level in level_of_row.cat.categories:
-        is_of_level = level_of_row == level
+    for level in levels.cat.categories:
+        is_of_level = levels == level
         if is_of_level.any():
             scores_of_level[level] = scores[is_of_level]
     tests = [
@@ -204,6 +204,7 @@ def tests_by_level(scores: DataFrame, level_of_item: Series) -> DataFrame:
     ]
     if differences:
         table = concat(differences, ignore_index=True)
+        # adjusted over the pairs of levels of each effect
         tests.append(_with_holm(table, table["label"]))
     table = concat(tests, ignore_index=True)
     return table[["level", *table.columns.drop("level")]]

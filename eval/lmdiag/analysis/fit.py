@@ -120,6 +120,7 @@ class HumanFit(Presentable):
     table: HumanTable
 
     def __repr__(self) -> str:
+        """Returns the response, the models and the signature, instead of all figures."""
         names = ", ".join(model.name for model in self.models)
         return f"<HumanFit of {sides(self.full)[0]} by {names}; {self.signature}>"
 
@@ -246,7 +247,10 @@ def _divide_by_controls(
 
 
 def _control_equal_to_surprisal(selection: Selection, controls: Sequence[str]) -> str:
-    """Returns the control that correlates perfectly with the surprisal; "" for none."""
+    """Returns the control that correlates perfectly with the surprisal; "" for none.
+
+    Such a surprisal adds nothing to the baseline, which has the control.
+    """
     rows = selection.rows()
     if SURPRISAL not in rows:
         return ""
@@ -273,7 +277,7 @@ def _layer_notes(fits: Sequence[ModelFit]) -> list[str]:
     [] if fewer than two layers were fitted, or none has a gain.
     """
     layer_fits = [fit for fit in fits if fit.layer is not None]
-    n_layers = len({fit.source for fit in layer_fits})
+    n_layers = len({fit.source for fit in layer_fits})  # each layer is a source of its own
     if n_layers < 2:
         return []
     best = max(layer_fits, key=lambda fit: fit.per_word)

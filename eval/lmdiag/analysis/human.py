@@ -541,6 +541,7 @@ def _read_rows(
     """
     is_run = isinstance(source, Path) and is_folder(source)
     rows = items_of(source) if is_run else source
+    # values as they are written, and columns also under their known names
     frame, notes = read_frame_rows(rows, options, PLACES, copies=True, raw=True)
     has_lines = isinstance(rows, Path)
     if not has_lines:
@@ -647,7 +648,7 @@ def _as_numbers_if_distinct(names: Series[str]) -> Series[float] | None:
 
     None if a name is not a number, or two names are the same number, as "1" and "01".
     """
-    numbers = to_numeric(names.replace(TRUTH), errors="coerce")
+    numbers = to_numeric(names.replace(TRUTH), errors="coerce")  # true is 1, false is 0
     are_distinct = names.nunique() == numbers.nunique()
     return numbers.astype(float) if numbers.notna().all() and are_distinct else None
 

@@ -122,12 +122,11 @@ def fit_mixed(
 
     Args:
         formula: in lme4's notation, e.g. "surprisal ~ a * b + (1 + a || subject) + (1 | item)".
-        table: its columns; rows without a value in one of them are left out.
+        table: has the columns of the formula; rows without a value in one of them are left out.
         reml: restricted maximum likelihood, as lme4 does by default; else maximum likelihood, which
             AIC and likelihood ratios of models with different fixed effects need.
         coding: of categories and columns of text, whose levels are in alphabetical order without
-            regard to case and accents; see
-            `lmdiag.types.Coding`.
+            regard to case and accents; see `lmdiag.types.Coding`.
 
     Raises:
         BadInput: `mixedlm` is not installed; the formula cannot be read, names an unknown column,
@@ -185,8 +184,10 @@ def _parse(formula: str, table: DataFrame) -> Any:
     try:
         parsed = mixedlm.parse_formula(formula)
     except ValueError as error:
-        lme4 = "; write it as lme4 has it, as in y ~ a * b + (1 | item), with functions such as "
-        remedy = backticks_hint(formula, table.columns) or f"{lme4}log computed as columns first"
+        remedy = backticks_hint(formula, table.columns) or (
+            "; write it as lme4 has it, as in y ~ a * b + (1 | item), with functions such as log "
+            "computed as columns first"
+        )
         raise BadInput(f"formula {formula!r}: {error}{remedy}") from None
     unknown_variables = sorted(parsed.all_variables - {*table.columns})
     if unknown_variables:

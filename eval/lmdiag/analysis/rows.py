@@ -100,6 +100,7 @@ def _remedy_for_texts(table: DataFrame, response: str) -> str:
 def _response_choices(table: DataFrame) -> str:
     """Returns advice that names the columns with numbers, which may be the response."""
     names = [str(name) for name in table if _has_numbers(table[name])]
+    # numbers of items, models, lists and readers are names
     names = [name for name in names if folded(name) not in ("item", "model", "list")]
     names_but_readers = [name for name in names if not is_named_as(name, "reader")]
     names = names_but_readers or names

@@ -168,8 +168,8 @@ def choice_predictions(
     label, normalised over all labels; None where a label has no probability.
 
     Args:
-        asked: all choices.
-        answers: (query, None) of each -> its answer.
+        asked: the questions about all contrasts, in each of which rows have the labels 1, 2, ...
+        answers: (query, None) of each question -> its answer, which has the score of each label.
         ids: of the rows.
         setting: further fields of the predictions, e.g. perturbation.
     """

@@ -204,6 +204,7 @@ def _scores_over_items(trials: Trials, *names: str) -> list[Scores]:
     items = words_of_items(trials)
     measures_of_items = []
     for item in items:
+        # of the model's most probable word, the first one of its list
         top_share = item.top_shares[0] if item.top_shares else math.nan
         measures_of_items.append(item_measures(item.shares, item.log_prob, top_share))
     ids = object_array([item.item for item in items])

@@ -149,6 +149,7 @@ def _label_log_probs(trials: Trials) -> Iterator[Floats]:
     ids = trials.rows["id"]
     labels = trials.predictions["labels"]
     for positions in positions_by_label(trials.rows["contrast"]).values():
+        # questions list the rows of a contrast in the order of their ids, or rotated
         rows = sorted(positions, key=lambda row: ids[row])
         n_rows = len(rows)
         log_probs_of_rows = [labels[row] or [None] * n_rows for row in rows]
