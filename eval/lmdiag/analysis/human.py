@@ -476,9 +476,9 @@ def read_human(
     """Returns a table of human measures.
 
     Args:
-        data: a table, see `lmdiag.tables.table_files`, a DataFrame, or a run directory, whose
-            items are the rows.
-        profile, chosen: how it will be fitted, see `procedure_for`.
+        data: file of a table, a DataFrame, or a run directory, whose items are the rows.
+        profile: name of a published procedure by which it will be fitted; None for none.
+        chosen: what the user chooses of the procedure, e.g. the column of the response.
         options: how the table is read.
     """
     source = user_path(str(data)) if isinstance(data, str | Path) else data

@@ -303,7 +303,7 @@ def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
 
     In sample, the log density of a row is log N(y; y_hat, s) with s^2 = RSS / n; held out, y_hat
     and s^2 = RSS / (n_train - p) come from the rows of all other folds, p being the number of
-    coefficients. Folds are contiguous: R's `cut(1:n, folds)`.
+    coefficients. Their sum is the log-likelihood. Folds are contiguous: R's `cut(1:n, folds)`.
 
     Args:
         x: the predictors, (n, p); a column "Intercept" is constant.

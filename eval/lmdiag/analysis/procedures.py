@@ -253,6 +253,7 @@ def procedure_for(
         raise BadInput(f"no profile {profile!r}: choose from {', '.join(PROFILES)}")
     chosen = chosen or Procedure()
     published = _choose_profile(columns, profile, chosen) if profile else Profile()
+    # `stored` has the fields that are not at their default
     values = vars(_DEFAULT) | published.stored() | chosen.stored()
     values["filter"] = (*published.filter, *chosen.filter)
     # that of a profile is for the tables of the publication: others may lack it

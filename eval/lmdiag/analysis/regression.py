@@ -99,10 +99,10 @@ def without_terms(formula: str, pattern: str) -> str:
             parsed_terms = [term.factors for term in Formula(terms, _ordering="none")]
         texts = []
         for factors in parsed_terms:
-            names = [
-                quoted(factor.expr) if factor.eval_method.name == "LOOKUP" else factor.expr
-                for factor in factors
-            ]
+            names = []
+            for factor in factors:
+                is_column = factor.eval_method.name == "LOOKUP"  # and no function or number
+                names.append(quoted(factor.expr) if is_column else factor.expr)
             texts.append(":".join(names))
         kept = [
             text

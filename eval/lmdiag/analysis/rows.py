@@ -183,7 +183,7 @@ def select_region(table: DataFrame, region: str, named: Sequence[str]) -> DataFr
         raise BadInput("the table has no regions: write it with --per region")
     texts = table[columns].apply(level_texts)
     names = joined_texts(texts).str.strip()
-    if region == EACH_REGION:
+    if region == EACH_REGION:  # one that has a number alone is called as "region 2"
         table = table.assign(suite=names.where(~names.str.isdigit(), "region " + names))
     else:
         table = table[(texts == region).any(axis=1)]
@@ -229,7 +229,7 @@ def with_response(table: DataFrame, response: str) -> tuple[DataFrame, list[str]
     values = _response_values(table, response)
     notes = []
     n_missing = int(values.isna().sum())
-    if n_missing and response in table and "state" not in table:  # states of a run are counted
+    if n_missing and response in table and "state" not in table:  # `state` counts them in runs
         notes.append(f"{response} is missing in {n_missing:,} of {len(table):,} rows")
     is_infinite = np.isinf(values)  # of words of probability 0
     n_infinite = int(is_infinite.sum())
@@ -420,7 +420,8 @@ def _differing_note(
         if not 2 <= n_levels <= _FEW_LEVELS:
             continue
         groups = rows_of_cell if n_levels <= MOST_LABELS else rows_of_reader
-        n_levels_of_groups = groups[name].nunique()[groups.size() > 1]
+        has_several_rows = groups.size() > 1
+        n_levels_of_groups = groups[name].nunique()[has_several_rows]
         if len(n_levels_of_groups) and (n_levels_of_groups > 1).mean() > _IN_MOST:
             differing.append(str(name))
     if not differing:

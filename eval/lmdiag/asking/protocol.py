@@ -105,7 +105,7 @@ class Knob:
         template: the flag with which the model's template of that name makes the text of this knob;
             "" for none.
         varies: whether a multiverse varies it unless told otherwise.
-        named: whether its value is a part of the name of what answers.
+        is_in_model_name: whether its value is a part of the name of what answers, "gpt2, layer 6".
         unset: what its value is called where none is given.
     """
 
@@ -113,28 +113,28 @@ class Knob:
     key: str
     template: str = ""
     varies: bool = True
-    named: bool = False
+    is_in_model_name: bool = False
     unset: str = "none"
 
     @property
     def option(self) -> str:
-        """Its name on the command line and in a multiverse."""
+        """The knob's name on the command line and in a multiverse, e.g. "first-letter"."""
         return self.name.replace("_", "-")
 
     @property
     def default(self) -> Any:
-        """Its value where none is given."""
+        """The knob's value where none is given."""
         return getattr(QueryOptions(), self.name)
 
     @property
     def values(self) -> tuple[str, ...]:
-        """Its values, the default first; () if they are texts or numbers of the user."""
+        """The knob's values, the default first; () if they are texts or numbers of the user."""
         kind = field_types(QueryOptions)[self.name]
         return get_args(kind) if get_origin(kind) is Literal else ()
 
     @property
     def is_text(self) -> bool:
-        """Whether its values are texts of the user."""
+        """Whether the knob's values are texts of the user."""
         return field_types(QueryOptions)[self.name] is str
 
     def is_changed(self, query: QueryOptions) -> bool:
@@ -142,24 +142,24 @@ class Knob:
         return bool(getattr(query, self.name) != self.default)
 
     def has_template(self, query: QueryOptions) -> bool:
-        """Returns whether a template of the model makes its text, as `chat` makes the prompt."""
+        """Returns whether the model's template makes the knob's text, as `chat` the prompt."""
         return bool(self.template and getattr(query, self.template))
 
     def in_signature(self, query: QueryOptions) -> str:
-        """Returns its value as signatures have it; of a text of the user, a digest."""
+        """Returns the knob's value as signatures have it; of a text of the user, a digest."""
         value = getattr(query, self.name)
         return text_digest(value) if self.is_text else str(value)
 
     def choice(self, query: QueryOptions) -> str:
-        """Returns its value as a multiverse names it, e.g. "word", "chat" or "none"."""
+        """Returns the knob's value as a multiverse names it, e.g. "word", "chat" or "none"."""
         if self.has_template(query):
             return self.template
         value = getattr(query, self.name)
         return self.unset if value in ("", None) else str(value)
 
     def words(self, query: QueryOptions) -> str:
-        """Returns its value as tables and messages name it, e.g. "layer 6" or "chat template"."""
-        if self.named and self.is_changed(query):
+        """Returns the knob's value as tables and messages name it, e.g. "chat template"."""
+        if self.is_in_model_name and self.is_changed(query):
             return f"{self.option} {self.choice(query)}"
         if self.has_template(query):
             return f"{self.template} template"
@@ -177,7 +177,7 @@ KNOBS = {
         Knob("first_letter", "letter"),
         Knob("elicitation", "elicitation", varies=False),
         Knob("choice_prompt", "question", varies=False),
-        Knob("layer", "layer", varies=False, named=True, unset="last"),
+        Knob("layer", "layer", varies=False, is_in_model_name=True, unset="last"),
     )
 }
 """Option -> its knob, in the order of signatures. `chat` and `instruction` make the prompt."""

@@ -271,7 +271,7 @@ def reset_ineffective(query: _Options, info: ModelInfo, asks: str) -> tuple[_Opt
     Returns:
         the options, and a line about each that was given without effect.
     """
-    case = Case(
+    case = Case(  # `stored` has the options that are not at their default
         given=query.stored(), kind=info.kind, asks=asks, cased=info.cased,
         counts_words=info.counts_words,
     )  # fmt: skip

@@ -226,7 +226,7 @@ def asked_differently(protocols: Sequence[QueryOptions], names: Sequence[str]) -
         protocols: how each run was asked.
         names: of the runs.
     """
-    keys_in_names = {knob.key for knob in KNOBS.values() if knob.named}
+    keys_in_names = {knob.key for knob in KNOBS.values() if knob.is_in_model_name}
     lines = []
     for protocol, name in zip(protocols, names, strict=True):
         differences = differing_knobs(protocols[0], protocol)

@@ -100,7 +100,7 @@ def model_label(model: ModelInfo | None, query: QueryOptions | None = None, name
     if model.revision:
         label += f"@{model.revision}"
     for knob in KNOBS.values():
-        if query and knob.named and knob.is_changed(query):
+        if query and knob.is_in_model_name and knob.is_changed(query):
             label += f", {knob.words(query)}"
     return label
 
@@ -148,7 +148,7 @@ def _varied_choices(asked: Sequence[QueryOptions]) -> list[str]:
 
     Knobs that are a part of names are left out, and the choice "none" of a text not given.
     """
-    knobs = [knob for knob in KNOBS.values() if not knob.named]
+    knobs = [knob for knob in KNOBS.values() if not knob.is_in_model_name]
     varied_knobs = [knob for knob in knobs if len({knob.words(query) for query in asked}) > 1]
     texts = []
     for query in asked:

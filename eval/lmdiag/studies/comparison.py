@@ -569,7 +569,7 @@ def differing_knobs(a: QueryOptions, b: QueryOptions) -> dict[str, str]:
     texts = {}
     for option, knob in KNOBS.items():
         if getattr(a, knob.name) != getattr(b, knob.name):
-            in_words = knob.choice if knob.named else knob.words
+            in_words = knob.choice if knob.is_in_model_name else knob.words
             choice_a = shortened(in_words(a), 60)
             choice_b = shortened(in_words(b), 60)
             if choice_a == choice_b:  # long texts that differ after the end of what is shown
