@@ -161,7 +161,7 @@ def _separator_and_header(sample: Sequence[str]) -> tuple[str, str]:
             separator = _BLANK
         n = _count_separators(line, separator)
         counts = Counter(_count_separators(other, separator) for other in sample)
-        n_alike = max(counts[n], counts[n + 1] + 1)  # a cell more: names of rows
+        n_alike = max(counts[n], 1 + counts[n + 1])  # the header, and rows with their names
         # words of texts also have blanks between them
         must_be_all = separator == _BLANK and '"' not in line
         least = len(sample) if must_be_all else len(sample) / 2

@@ -123,7 +123,9 @@ def words_of_texts(layout: TableLayout) -> OtherRows | None:
     measures = _measures(layout, (*texts, position, word))
     measures = [name for name in measures if may_be_response(layout, word, name)]
     response = measures[0] if measures else ""
-    return OtherRows("surprisal", what, columns, [*texts[1:]], response=response)
+    return OtherRows(
+        command="surprisal", what=what, columns=columns, texts=texts[1:], response=response
+    )
 
 
 def responses(layout: TableLayout) -> OtherRows | None:
@@ -131,7 +133,8 @@ def responses(layout: TableLayout) -> OtherRows | None:
     found = response_columns(layout)
     if not found:
         return None
-    return OtherRows("cloze", "responses of people", found.columns, wide=found.wide)
+    what = "responses of people"
+    return OtherRows(command="cloze", what=what, columns=found.columns, wide=found.wide)
 
 
 def _regions(layout: TableLayout) -> OtherRows | None:
@@ -139,7 +142,8 @@ def _regions(layout: TableLayout) -> OtherRows | None:
     if not any(map(layout.are_pieces, layout.of_kind("text"))):
         return None
     what = "a row per region of a sentence, which no command reads"
-    return OtherRows("", what, remedy="write a sentence per row, with a bar between its regions")
+    remedy = "write a sentence per row, with a bar between its regions"
+    return OtherRows(command="", what=what, remedy=remedy)
 
 
 def _word_list(layout: TableLayout) -> OtherRows | None:
@@ -158,7 +162,7 @@ def _word_list(layout: TableLayout) -> OtherRows | None:
     words = layout.values[names[0]]
     if len(words.levels) < 0.9 * words.n_filled:  # some words may have two entries
         return None
-    return OtherRows("", "a list of words and their norms, which no command reads")
+    return OtherRows(command="", what="a list of words and their norms, which no command reads")
 
 
 def _numbers_of_items(layout: TableLayout) -> OtherRows | None:
@@ -177,7 +181,7 @@ def _numbers_of_items(layout: TableLayout) -> OtherRows | None:
     if texts or not item or not measures:
         return None
     columns = {"item": item, "response": measures[0]}
-    return OtherRows("analyse", "responses in numbers", columns)
+    return OtherRows(command="analyse", what="responses in numbers", columns=columns)
 
 
 def _unnamed_numbers(layout: TableLayout) -> OtherRows | None:
@@ -195,7 +199,7 @@ def _unnamed_numbers(layout: TableLayout) -> OtherRows | None:
     if likely:
         columns["response"] = likely[0]
     what = "responses in numbers" if columns else "numbers, which may be responses"
-    return OtherRows("analyse", what, columns)
+    return OtherRows(command="analyse", what=what, columns=columns)
 
 
 def responses_beside_texts(columns: Mapping[str, Sequence[Any]]) -> OtherRows | None:
@@ -222,9 +226,9 @@ def responses_beside_texts(columns: Mapping[str, Sequence[Any]]) -> OtherRows | 
     labels = [x for x in layout.of_kind("label", "word") if x != item]
     are_models = labels == ["model"] and len(layout.values["model"].levels) <= MOST_LABELS
     return OtherRows(
-        "analyse",
-        "responses in numbers",
-        {"item": item, "response": measures[0]},
+        command="analyse",
+        what="responses in numbers",
+        columns={"item": item, "response": measures[0]},
         conditions=labels if are_models else (),
         filter=filter_of_numbers(layout.values, measures[0]),
     )
@@ -268,7 +272,7 @@ def filter_of_numbers(columns: Mapping[str, DistinctValues], response: str) -> s
 def _differs_with_one_text(layout: TableLayout, name: str, texts: Sequence[str]) -> bool:
     """Whether numbers may be responses, since they differ between rows with the same texts.
 
-    Numbers of readers and trials, and those that count rows, differ so, too, and are none.
+    Numbers of readers and trials, and those that count rows, differ so, too, and are no responses.
 
     Args:
         layout: all columns of the table, with their values and kinds.
@@ -305,7 +309,8 @@ def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
     numbers = [x for x in numbers if len(layout.values[x].levels) > 2]
     with_units = _columns_with_units(layout)
     possible = [x for x in layout.values if x in numbers or x in with_units]
-    outcomes = [*named_columns("outcome", possible), *filter(is_outcome, possible)]
+    outcomes = named_columns("outcome", possible)  # the preferred names first
+    outcomes += filter(is_outcome, possible)  # names with units, as "RT (ms)", and of reading times
     outcomes += [name for name in possible if folded(name) == "value"]
     roles = ("reader", "position", "text", "list", "item", "count")
     further = [x for x in numbers if not any(is_named_as(x, role) for role in roles)]

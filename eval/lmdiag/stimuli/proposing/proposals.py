@@ -83,7 +83,7 @@ class UnknownLayout(BadInput):
         """
         readings: list[Reading] = []
         problems: dict[TableOptions, str] = {}  # why options do not read the table
-        partial: dict[TableOptions, list[str]] = {}  # columns of texts that options leave unread
+        partial: dict[TableOptions, list[str]] = {}  # what options leave unread, as comments
         for options in self.candidates:
             if unread := self._unread_beside_many(options):
                 problems[options] = f"{', '.join(unread)} would not be read"
@@ -248,7 +248,7 @@ def _are_parts(values: Sequence[Any], texts: Sequence[str]) -> bool:
 
 
 def check_layout(table: Table) -> None:
-    """Raises `UnknownLayout` for a table whose texts are not known, but what it may be is.
+    """Raises `UnknownLayout` for a table without known texts, if something can be said about it.
 
     Texts are known where the table has a form, or contexts and targets. Sentences with gaps have no
     form unless there are target words.
@@ -266,7 +266,7 @@ def check_layout(table: Table) -> None:
     if not len(table) or form or {"context", "target"} <= columns.keys():
         return
     unknown = UnknownLayout(table)
-    if unknown.other or unknown.candidates:
+    if unknown.other or unknown.candidates:  # it has something else, or options may read it
         raise unknown
     _refuse_unfit_texts(table)
 

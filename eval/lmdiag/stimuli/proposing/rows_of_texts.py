@@ -57,7 +57,9 @@ def not_stimuli(layout: TextColumns) -> OtherRows | None:
     are_fits = len((names | ends) & _FIT_STATISTICS) > 1
     are_means = len(names & _GROUP_STATISTICS) > 1 and not (layout.sentences or layout.item)
     if (are_fits or are_means) and not layout.reader_attributes:
-        return OtherRows("", "results, as means or estimates, and neither stimuli nor responses")
+        return OtherRows(
+            command="", what="results, as means or estimates, and neither stimuli nor responses"
+        )
     return _compared_texts(layout)
 
 
@@ -74,11 +76,11 @@ def _compared_texts(layout: TextColumns) -> OtherRows | None:
     is_judged = bool(layout.pair) and are_judged(layout.pair)
     if _has_relation(layout, texts) and not is_judged and not labels_by_text(layout, texts):
         what = f"two texts that are compared ({both}), not two conditions of one item"
-        return OtherRows("", what, remedy=remedy)
+        return OtherRows(command="", what=what, remedy=remedy)
     first_language, second_language = (_words_of_name(name) & _LANGUAGES for name in texts)
     are_languages = first_language != second_language
     if are_languages and layout.shared_words(*texts) < RELATED and not layout.contexts:
-        return OtherRows("", f"a text and its translation ({both})", remedy=remedy)
+        return OtherRows(command="", what=f"a text and its translation ({both})", remedy=remedy)
     return None
 
 
@@ -122,7 +124,7 @@ def rows_of_texts(
         if not constant:
             return None
         what = f"one text in all rows ({', '.join(constant)}), and none that differs between them"
-        return OtherRows("", what)
+        return OtherRows(command="", what=what)
     if layout.gapped == "sentence" and not layout.values["sentence"].are_underscored:
         return None  # there is another message about sentences with gaps
     several = f"{len(texts)} texts in a row"
@@ -131,7 +133,7 @@ def rows_of_texts(
     if partial:
         options, unread = next(iter(partial.items()))
         remedy = f"{as_typed(options)} reads all but {first_few(unread)}"
-        return OtherRows("", several, remedy=remedy)
+        return OtherRows(command="", what=several, remedy=remedy)
     what, remedy = next(_shapes(layout), ("", ""))
     if not what:
         what = several if len(texts) > 1 else f"texts in {texts[0]}"
@@ -142,7 +144,7 @@ def rows_of_texts(
         if problems:
             options, problem = next(iter(problems.items()))
             remedy = f"{as_typed(options)} is not enough: {shortened(problem, 300)}"
-    return OtherRows("", what, remedy=remedy)
+    return OtherRows(command="", what=what, remedy=remedy)
 
 
 def _shapes(layout: TextColumns) -> Iterator[tuple[str, str]]:

@@ -278,17 +278,17 @@ class _Fitting:
 
 
 def _with_chosen_columns(
-    table: Table, texts: Iterable[str], problems: Problems
+    table: Table, options: Iterable[str], problems: Problems
 ) -> tuple[Table, dict[str, str]]:
-    """The table, and known name -> its column, as options say: NAME=COLUMN.
+    """The table, and known name -> its column, as options say: ["context=stem", "target=word"].
 
     Several columns that are named as text are joined to one, which is added to the table.
     """
     chosen: dict[str, str] = {}
     text_columns: list[str] = []
-    for text in texts:
+    for option in options:
         with problems.collected():
-            table, column_of_name = _chosen_by_option(table, text)
+            table, column_of_name = _chosen_by_option(table, option)
             if "text" in column_of_name:
                 text_columns.append(column_of_name["text"])
             _refuse_second_column(column_of_name, chosen)

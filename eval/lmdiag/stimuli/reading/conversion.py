@@ -103,7 +103,8 @@ def checked_columns(table: Table, task: str) -> dict[str, list[Any]]:
     problems = Problems()
     columns = converted_columns(table, task, problems)
     check_values(columns, table, problems)
-    if task not in diagnostics.built_in() and table.form in ("", "sentences"):
+    is_own = task not in diagnostics.built_in()  # data of the user
+    if is_own and table.form in ("", "sentences"):
         _refuse_lookalike_levels(columns, table, problems)
     problems.raise_all()
     return columns
