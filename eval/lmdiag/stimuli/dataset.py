@@ -148,10 +148,6 @@ class Dataset:
 
         These are added in a folder of pairs, if the table lacks them. Suites, and files of other
         data sets, are returned as they are. `BadInput` for other files in a folder of pairs.
-
-        Args:
-            path: of the file.
-            table: its rows.
         """
         if not self.by_file or table.form == "suites":
             return table
@@ -243,11 +239,7 @@ def _task_of(data: str, path: Path) -> str:
 
     A file that is named after a diagnostic, as neg136.csv, but has not its columns, is the user's
     own task: that has the name with the ending. `BadInput` for a text file that is neither an
-    extended set nor a table.
-
-    Args:
-        data: the file as the user named it, for messages.
-        path: of the file.
+    extended set nor a table. Messages call the file `data`.
     """
     if path.suffix == _TEXT:
         task = extended_task(path.name)
@@ -276,11 +268,7 @@ def _directory(data: str, root: Path) -> Dataset:
     """Returns the data set of a directory, by its card or the files in it.
 
     Without a card these are extended sets, or nothing but test suites, or nothing but minimal
-    pairs. `BadInput` for other directories.
-
-    Args:
-        data: the directory as the user named it, for messages.
-        root: the directory.
+    pairs. `BadInput` for other directories. Messages call the directory `data`.
     """
     configs = _configs(root, data)
     if configs:
@@ -326,11 +314,7 @@ def _configs(root: Path, data: str) -> Mapping[str, Sequence[str]]:
     """Returns config -> patterns of its files, from the YAML `configs:` of a card.
 
     Without any, these are the text files of extended sets, by their tasks. `BadInput` if the YAML
-    cannot be read, or a pattern leads out of the data set.
-
-    Args:
-        root: directory of the data set.
-        data: the data set as the user named it, for messages.
+    cannot be read, or a pattern leads out of the data set. Messages call the data set `data`.
     """
     where = f"{data}/{_CARD}"
     has_card = is_file(root / _CARD)

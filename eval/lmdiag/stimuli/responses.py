@@ -143,11 +143,8 @@ def _notes_on_capitals(written: Sequence[str]) -> Iterator[str]:
 def _with_contexts(table: Table, gap: str) -> Table:
     """Returns the table with columns context and target, of which the latter has the responses.
 
-    `BadInput` with the remedy where a column is missing.
-
-    Args:
-        table: as it was read.
-        gap: mark of the missing word in sentences, if it is not a usual one.
+    `BadInput` with the remedy where a column is missing. `gap` is the mark of the missing word in
+    sentences, if it is not a usual one.
     """
     word = next((name for name in _WORDS if name in table.columns), "")
     perhaps = ""
@@ -309,9 +306,7 @@ def _json_notes(cells: Sequence[object]) -> Iterator[str]:
 def _check_contexts(table: Table, rows: DataFrame) -> None:
     """Refuses empty contexts and items, two spellings of a context, and texts no model can read.
 
-    Args:
-        table: whose rows the errors name.
-        rows: with responses; their index has the rows of the table.
+    The index of the responses has their rows in the table, which the errors name.
     """
     contexts = rows["context"] + "\n" + rows["right_context"]
     remedies = {

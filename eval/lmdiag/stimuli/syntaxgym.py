@@ -100,8 +100,7 @@ def suite_rows(value: Any, name: str, stem: str) -> Table:
 def _problem_text(problem: ValidationProblem) -> str:
     """Returns the problem of a suite, as ", item 2, condition 1: condition_name must be ...".
 
-    Args:
-        problem: with its location as pydantic gives it, e.g. ("items", 1, "conditions", 0, ...).
+    Its location is a path as pydantic gives it, e.g. ("items", 1, "conditions", 0, ...).
     """
     place = ""
     field = ""
@@ -123,10 +122,7 @@ def _problem_text(problem: ValidationProblem) -> str:
 def _check_items(items: Sequence[_Item], formulas: Sequence[Formula], name: str) -> None:
     """Checks what spans several fields: numbers, names, and what the formulas read.
 
-    Args:
-        items: of a suite.
-        formulas: its predictions.
-        name: of the file, for messages.
+    `BadInput` names the file, `name`.
     """
     names = {condition.condition_name for condition in items[0].conditions}
     numbers: set[int] = set()

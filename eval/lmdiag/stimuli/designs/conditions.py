@@ -630,12 +630,9 @@ class _ConditionFinder:
 def _words_of_levels(
     rows: Codes, codes: Codes, texts: Sequence[str]
 ) -> dict[int, list[frozenset[str]]]:
-    """Returns level -> the words of the text of each of some rows with this level.
+    """Returns level -> the words of each text that some rows of an item have at this level.
 
-    Args:
-        rows: of an item.
-        codes: number of the level of each row of the table, -1 where it is missing.
-        texts: of each row of the table.
+    `codes` has the number of the level of each row of the table, -1 where it is missing.
     """
     words_of_levels: dict[int, list[frozenset[str]]] = {}
     for row in rows.tolist():

@@ -288,12 +288,7 @@ def _design_of_sample(sample: Stimuli, whole: Stimuli, options: DesignOptions) -
 
 
 def _further_texts(stimuli: Stimuli, others: Iterable[str]) -> Iterator[str]:
-    """Yields one line if columns with texts, as sentence2, stand beside the one that is read.
-
-    Args:
-        stimuli: the rows.
-        others: columns that are not read, whose names may be numbered.
-    """
+    """Yields one line if some of the other columns have texts, as sentence2, and are not read."""
     read = "target" if stimuli.asks_words else "sentence"
     is_numbered = re.compile(rf"{read}(\d\d?|[a-d])").fullmatch
     columns = stimuli.columns()

@@ -76,11 +76,8 @@ def _marked_text(stimuli: Stimuli, row: int) -> str:
 def _with_bars(text: str, spans: Sequence[tuple[int, int]]) -> str:
     """Returns the regions of a sentence between bars, with blanks around a bar where the text has.
 
-    Empty regions stand between bars, too: "The cat | | slept."
-
-    Args:
-        text: the sentence.
-        spans: start and end of each region.
+    Empty regions stand between bars, too: "The cat | | slept." `spans` has the start and the end of
+    each region.
     """
     first_start, first_end = spans[0]
     shown = text[first_start:first_end]

@@ -145,12 +145,8 @@ class CriticalColumn:
     def span(self, row: int, start: int = 1) -> Span:
         """Returns where the critical word of a row stands in its sentence.
 
-        A value such as "cat" stands for the word with its punctuation, "cat.". `ValueError` if the
-        value is missing, or stands for no word or several.
-
-        Args:
-            row: of the column.
-            start: what positions count from, 0 or 1.
+        A value such as "cat" stands for the word with its punctuation, "cat.". Positions count from
+        `start`, 0 or 1. `ValueError` if the value is missing, or stands for no word or several.
         """
         value = self.values[row]
         if not value:
@@ -165,9 +161,7 @@ class CriticalColumn:
     def problems(self, rows: Iterable[int], start: int = 1) -> dict[int, str]:
         """Returns row -> why it does not have exactly one critical word, for such rows.
 
-        Args:
-            rows: to be examined.
-            start: what positions count from, 0 or 1.
+        Positions count from `start`, 0 or 1.
         """
         problems = {}
         for row in rows:
@@ -180,12 +174,7 @@ class CriticalColumn:
     def agrees(self, row: int, span: Span, start: int = 1) -> bool:
         """Returns whether the value of a row is the word at a span of its sentence.
 
-        A word may stand elsewhere in the sentence, too.
-
-        Args:
-            row: of the column.
-            span: of a word in the sentence.
-            start: what positions count from, 0 or 1.
+        A word may stand elsewhere in the sentence, too. Positions count from `start`, 0 or 1.
         """
         if self.is_position:
             words = spans_of_words(self.texts[row])
@@ -239,9 +228,7 @@ class CriticalColumn:
     def _share_of_words(self, words: CriticalColumn, start: int) -> float:
         """Returns the share of rows in which another column has the word at this one's position.
 
-        Args:
-            words: the other column.
-            start: what positions count from, 0 or 1.
+        Positions count from `start`, 0 or 1.
         """
         n_agreeing = 0
         for row in self.sample:
@@ -300,10 +287,7 @@ def _sample(n_rows: int) -> slice:
 def _span_at(text: str, position: int, start: int) -> Span:
     """Returns where the word at a position stands; `ValueError` if there is no such word.
 
-    Args:
-        text: the sentence.
-        position: of the word among the words of the text.
-        start: what positions count from, 0 or 1.
+    Positions of the words of the text count from `start`, 0 or 1.
     """
     words = spans_of_words(text)
     if len(words) == 1 and _has_unspaced_script(text):
@@ -318,11 +302,8 @@ def _span_at(text: str, position: int, start: int) -> Span:
 def _span_of_only(text: str, word: str) -> Span:
     """Returns where a word stands in a text, with what stands at it without a blank.
 
-    `ValueError`, with the remedy, if the word does not stand there exactly once.
-
-    Args:
-        text: the sentence.
-        word: to be looked for; it may be several words.
+    `ValueError`, with the remedy, if the word does not stand there exactly once. It may be several
+    words.
     """
     spans = word_spans(text, word)
     words = spans_of_words(text)
@@ -450,12 +431,8 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
 def _longer_words(table: Table, column: CriticalColumn, start: int) -> Iterator[str]:
     """Yields one note if critical words stand together with others, as `homme` in `l'homme`.
 
-    The response to such a word is the surprisal of the whole, from blank to blank.
-
-    Args:
-        table: whose rows the note names.
-        column: of critical words.
-        start: what positions count from.
+    The response to such a word is the surprisal of the whole, from blank to blank. Positions count
+    from `start`.
     """
     if column.is_position:
         return
@@ -498,12 +475,8 @@ def _regions(text: str, critical: Span) -> list[dict[str, Any]]:
 def _refuse_column_of_one_wide(table: Table, name: str, wide: Sequence[str]) -> None:
     """Refuses a column of critical words whose name is like that of one wide column of several.
 
-    An example is `verb_sg` for the wide columns `sentence_sg` and `sentence_pl`.
-
-    Args:
-        table: whose name the error has.
-        name: of the column of critical words.
-        wide: the columns that the sentences come from.
+    An example is `verb_sg` for the wide columns `sentence_sg` and `sentence_pl`, from which the
+    sentences come.
     """
     if len(wide) < 2:
         return
@@ -555,11 +528,9 @@ def critical_options(columns: Mapping[str, Sequence[Any]], texts: Sequence[str])
 def _option(column: CriticalColumn, start: int | None, why: str) -> str:
     """Returns what `--critical` takes: the column, with `:0` if positions surely count from 0.
 
-    Args:
-        column: of critical words or positions.
-        start: what positions count from; None if it is not known.
-        why: how that is known. A position 0 alone is not sure, since 0 may stand for no word.
+    `start` and `why` are those of `CriticalColumn.likely_start`.
     """
+    # a position 0 alone is not sure, since 0 may stand for no word
     is_sure = start == 0 and why != _HAS_ZEROS
     return f"{column.name}:0" if is_sure else column.name
 
