@@ -117,6 +117,7 @@ def fit(
     if unknown:
         choice = ", ".join(procedure_fields)
         raise BadInput(f"fit has no option {min(unknown)!r}: choose from {choice}")
+    # what remains are fields of the procedure, which has tuples in place of lists
     keywords |= {name: tuple(value) for name, value in keywords.items() if isinstance(value, list)}
     table = read_human(human, profile, Procedure(**keywords), TableOptions.of(reading))
     columns_or_files = [surprisal] if isinstance(surprisal, str) else surprisal
@@ -234,9 +235,11 @@ def analyse(
         if causes:
             raise BadInput(" ".join(causes).rstrip("."))
     if asked_units == {"sentence"}:
+        # a causal model and one of another kind give whole sentences different quantities
         design["not_compared"] = [labels[number] for number in runs_of_other_kind(runs)]
     response_column = response or formula.partition("~")[0].strip(" `") or "surprisal"
     options = TableOptions.of(reading)
+    # what of the data of a run becomes a row of the analysed table
     per: Per = "region" if design.get("region") else "row"
     if design.get("region") == WHOLE_SENTENCE:
         per = "sentence"

@@ -248,7 +248,8 @@ def _with_item_of(
 ) -> OtherRows | None:
     """Returns responses in numbers with the column of items of stimuli in the same table.
 
-    Rows for another command than `analyse` are returned as they are.
+    The command for the responses then names this column, as `--item nr`. Rows for another command
+    than `analyse` are returned as they are.
 
     Args:
         other_rows: what the table has beside stimuli; None for nothing.
@@ -534,12 +535,14 @@ def _check_words(
         warnings=tuple(note.removeprefix("warning: ") for note in words.gap_notes()),
     )
     uses = [CheckedColumn(name, use) for name, use in words.uses().items()]
+    # the names of these uses say in words what a column is
     columns = [
         replace(column, why=column.use) for column in _checked_columns(checked, source, uses)
     ]
     checked = replace(checked, columns=tuple(columns))
     if not response:
         return _with_problems(checked)
+    # with a response, `fit` and, if conditions are found, `analyse` read the table, too
     response_option = f"--response {shlex.quote(response)}"
     typed = " ".join(filter(None, [as_typed(checked.options), response_option]))
     model = "" if "surprisal" in unknown.columns else "--model M "

@@ -71,6 +71,7 @@ class PredictOptions(Seeded, Asking):
     top: int = 5
 
     def __post_init__(self) -> None:
+        """Raises `BadInput` for a length or a number that is not a whole number from 1 or 0 up."""
         super().__post_init__()
         check_whole(1, top=self.top)
         check_whole(0, run=self.run)
@@ -147,6 +148,7 @@ class LanguageModel:
         self.lock = RLock()
 
     def __repr__(self) -> str:
+        """Returns for example "LanguageModel('gpt2', kind='causal')"."""
         return f"LanguageModel({self.info.id!r}, kind={self.info.kind!r})"
 
     @with_fields(PredictOptions, keywords=PredictKeywords)
@@ -218,6 +220,7 @@ class LanguageModel:
         }
         layers_model = self.model.at_layers(layers) if layers else None
         model = layers_model or self.model
+        # what decides the answers, beside the model
         journal_key = [repr(sorted(query_options(self.options).items())), self.model.prompt]
         opened_journal = kept_answers(options.output, self.info, "blanks", journal_key)
         ask_options: dict[str, Any] = {
@@ -228,16 +231,16 @@ class LanguageModel:
         with self.lock, opened_journal as journal:
             if verb_pairs is not None:
                 model.set_verbs(verb_pairs)
+            # both functions also return the number of contexts, and predictions for each setting
             if layers_model is None:
-                (predictions,), _ = predict(model, [setting], journal=journal, **ask_options)
+                [predictions], _ = predict(model, [setting], journal=journal, **ask_options)
                 return [TaskPredictions(**vars(predictions) | recorded_options, stimuli=stimuli)]
             by_layer, _ = predict_layers(model, [setting], journal=journal, **ask_options)
-        return [
-            TaskPredictions(
-                **vars(predictions) | recorded_options | {"layer": layer}, stimuli=stimuli
-            )
-            for layer, (predictions,) in zip(layers_model.layers, by_layer, strict=True)
-        ]
+        records = []
+        for layer, [predictions] in zip(layers_model.layers, by_layer, strict=True):
+            fields = vars(predictions) | recorded_options | {"layer": layer}
+            records.append(TaskPredictions(**fields, stimuli=stimuli))
+        return records
 
     @with_fields(LayerOptions, Batching, keywords=SurprisalKeywords)
     def surprisals(
@@ -387,7 +390,7 @@ def measure(
     perturbation = predictions.perturbation
     recorded_options = query_options(predictions)
     if perturbations.is_shuffled(stimuli.task, perturbation):
-        recorded_options["shuffles"] = 1
+        recorded_options["shuffles"] = 1  # predictions are those of one shuffle
     protocol = Protocol(
         tasks=(stimuli.task,),
         perturb=() if perturbation == perturbations.NONE else (perturbation,),

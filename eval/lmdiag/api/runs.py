@@ -153,7 +153,7 @@ def run(
     if isinstance(data, str | Path):
         data = str(data)
     elif isinstance(data, Iterator):
-        data = list(data)
+        data = list(data)  # the rows are read here and again where they are saved
     inputs = load_inputs(
         data, protocol, verbs=rows.verbs, allow_duplicates=rows.allow_duplicates, design=design,
         table=table_options,
@@ -251,4 +251,5 @@ def cloze(
                 runs.append(finished_run)
     if not runs:
         raise BadInput("no model is named that is asked: give --model, or models in Python")
-    return ClozeNorms(runs, ("layer",) if layers else ())
+    options_that_differ = ("layer",) if layers else ()
+    return ClozeNorms(runs, options_that_differ)

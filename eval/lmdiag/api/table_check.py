@@ -283,6 +283,7 @@ class TableCheck:
     # ---- printing --------------------------------------------------------------------------------
 
     def __str__(self) -> str:
+        """Returns the lines that `lmdiag check` prints."""
         return "\n".join(truncated(visible(line), _LONGEST_LINE) for line in self._lines())
 
     def _lines(self) -> Iterator[str]:

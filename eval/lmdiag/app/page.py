@@ -63,6 +63,7 @@ class Page:
     """
 
     def __init__(self, file: Path | None, folder: Path) -> None:
+        """Makes the widgets, and connects their events with handlers."""
         self.file = file
         self.folder = folder
         self.visits: dict[str, Visit] = {}

@@ -241,7 +241,8 @@ class Job(Thread):
     """
 
     def __init__(self, call: Call, folder: Path) -> None:
-        super().__init__(daemon=True)
+        """Starts the call; its table, answers and results are in the folder of the window."""
+        super().__init__(daemon=True)  # the end of the program does not wait for it
         self.call = call
         self.status = f"Loading {listing(call.models)}" if call.models else "Reading the table"
         self.share_done: float | None = None

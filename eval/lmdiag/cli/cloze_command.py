@@ -53,7 +53,8 @@ def cloze_command(
     from lmdiag.studies.cloze_norms import ClozeNorms, responses_of
 
     layers = layered.layers
-    query = QueryOptions(unit=unit or ("token" if serving.server or layers else "word"), bos=bos)
+    default_unit: Unit = "token" if serving.server or layers else "word"
+    query = QueryOptions(unit=unit or default_unit, bos=bos)
     load_options = LoadOptions(**query_options(query), **vars(loading), **vars(serving))
     reading = responses_of(source, TableOptions(**vars(table)), response)
     runs: list[Run] = []
@@ -72,4 +73,5 @@ def cloze_command(
                 runs += [run] if run else []  # none but on the first process
     if runs:
         say(f"lmdiag: runs in {', '.join(str(run.path) for run in runs)}")
-        showing.show(ClozeNorms(runs, ("layer",) if layers else ()))
+        options_that_differ = ("layer",) if layers else ()
+        showing.show(ClozeNorms(runs, options_that_differ))

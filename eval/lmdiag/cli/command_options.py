@@ -47,19 +47,22 @@ if TYPE_CHECKING:
 _Options = TypeVar("_Options")
 
 RECORD = Parameter(name="*")
-"""Marks a record whose fields are options of a command."""
+"""Marks a parameter that is a record; `name="*"` makes each of its fields an option."""
 
 _LONGEST_NAME = 100
 """Characters of a name of a model, which is part of the names of folders and files."""
 
 
 def group(title: str) -> Group:
-    """Returns the group of options below a title in the help."""
+    """Returns the group of options below a title of `SECTIONS` in the help, in their order."""
     return Group(title, sort_key=[*SECTIONS].index(title))
 
 
 def section(title: str) -> Parameter:
-    """Returns the mark of a record whose options stand below a title in the help."""
+    """Marks a parameter that is a record, whose fields are options below a title in the help.
+
+    For example `running: Annotated[Running, section("Running")]`.
+    """
     return Parameter(name="*", group=group(title))
 
 
@@ -418,13 +421,13 @@ def named_models(
     """
     entries = list[tuple[str, str | None]]()
     for name in models:
-        if has_file(user_path(name)) or name == "demo":
+        if has_file(user_path(name)) or name == "demo":  # a table, or the demo data set
             where = "write it before the options, as in `lmdiag run items.csv --model gpt2`"
             raise BadInput(f"--model: {name} is data, not a model: {where}")
-        listed = read_models(name[1:]) if name.startswith("@") else [(name, None)]
-        if revisions and any(revision for _, revision in listed):
+        new_entries = read_models(name[1:]) if name.startswith("@") else [(name, None)]
+        if revisions and any(revision for _, revision in new_entries):
             raise BadInput(f"{name} has revisions of its own: leave --revision out")
-        entries += listed
+        entries += new_entries
     return entries
 
 

@@ -268,7 +268,8 @@ def leaderboard_command(
     runs = out.with_name(f"{out.name}-runs")
     board = Board(runs, *split_revision(data), tasks, device, max_parameters, time_limit)
     with board.locked():
-        entries = {entry.key: entry for entry in (*listed, *board.capped(requested))}.values()
+        all_entries = (*listed, *board.capped(requested))
+        entries = {entry.key: entry for entry in all_entries}.values()  # each run once
         if not no_run:
             board.run_missing([entry.request for entry in entries if entry.request], say)
         rows, requests_without_run = board.rows(entries)

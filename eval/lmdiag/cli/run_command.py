@@ -461,6 +461,7 @@ def _finish_multiverse(
     from lmdiag.studies.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
 
     output = running.output
+    # word frequencies stand last
     models = sorted(models, key=lambda members: needs_no_context(members[0][1].results.model))
     runs = [run for members in models for _, run in members]
     for run in runs:

@@ -71,7 +71,8 @@ def score_command(
         rows = stimuli.load(data, task, allow_duplicates=allow_duplicates)
         shuffles, missing, notes = read_external(predictions, rows, setting)
         protocol = scoring.of(Protocol(tasks=(task,)))
-    model = shuffles[0].model  # None for predictions of another program
+    # of another program, the model is unknown: rows then differ by the texts on both sides
+    model = shuffles[0].model
     kind = model.kind if model else "masked"
     folds = folds_for(model, cased)
     rule = match_rule(folds)
@@ -169,6 +170,7 @@ def compare_command(
     )
     for line in not_compared(loaded_runs):
         say(f"lmdiag: not compared: {line}")
+    # `--fail-on-loss` alone is (), with a number of points it is (POINTS,)
     losses = None if fail_on_loss is None else comparisons.losses(*fail_on_loss)
     comparisons.points = fail_on_loss[0] if fail_on_loss else None
     showing.show(comparisons)
