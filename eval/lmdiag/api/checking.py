@@ -44,7 +44,7 @@ _LONGEST_VALUE = 60
 _LONGEST_LIST = 800
 """Characters of a value of a column, and of the names of all columns, in messages."""
 
-_USES = {
+_USE_OF_DESCRIPTION = {
     "not a condition": "not used",
     "not read": "not used",
     "follows from the conditions": "not used",
@@ -609,7 +609,7 @@ def _use_of(name: str, why: str) -> str:
         why: what the column is, in words, as "not a condition (fillers)"; designs have it.
     """
     start = why.partition(" (")[0]
-    use = _USES.get(start, start)
+    use = _USE_OF_DESCRIPTION.get(start, start)
     return "list" if use == "not used" and is_named_as(name, "list") else use
 
 
@@ -618,7 +618,11 @@ def _checked_columns(
 ) -> tuple[CheckedColumn, ...]:
     """Returns the columns of a file in their order, then those that options make.
 
+    A column has another name in lmdiag if an option says so, or if its name is only similar to a
+    known one: "Sentence" is read as "sentence".
+
     Args:
+        source: the table as its file has it; None for test suites, whose columns are not listed.
         uses: columns by the names under which they are read; () if nothing is read.
     """
     if source is None:

@@ -307,9 +307,9 @@ class LanguageModel:
         return table if self.options.entropy else table.drop(columns="entropy")
 
     def _warn(self, asks: str, *lines: str | None, level: int = 3) -> LoadOptions:
-        """Warns of options without an effect, and of `lines`; returns the options with an effect.
+        """Warns of options without an effect, and of `lines`; returns the options without these.
 
-        Those without an effect, as `bos` for a masked model, are at their default there.
+        An option without an effect, as `bos` for a masked model, has its default in the result.
 
         Args:
             asks: what a row asks of the model, "word" or "sentence".

@@ -287,7 +287,12 @@ class TableCheck:
         return "\n".join(truncated(visible(line), _LONGEST_LINE) for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
-        """Yields the lines that are printed: a word for what a line is about, then its text."""
+        """Yields the lines that are printed: a word for what a line is about, then its text.
+
+        Of a table from which no stimuli are read (`lacks`), these are its columns, what its rows
+        may be, and proposals; of any other table, what is read of it. What does not apply is empty
+        in the record, and has no line.
+        """
         if self.error:
             yield f"error: {self.error}"
             return

@@ -190,11 +190,11 @@ class Visit:
 
 
 def _size_problem(file: Path) -> str:
-    """Returns the message that an Excel file would take too much memory; "" for other files."""
+    """Returns a message if an Excel file would take too much memory, else ""."""
     if not zipfile.is_zipfile(file):
         return ""
     with zipfile.ZipFile(file) as archive:
-        size = sum(part.file_size for part in archive.infolist())
+        size = sum(part.file_size for part in archive.infolist())  # bytes after decompression
     if size <= MAX_UNPACKED_BYTES:
         return ""
     n_megabytes = size >> 20  # division by 2**20
@@ -213,7 +213,7 @@ def _with_problem(table_check: TableCheck, name: str, line: str) -> TableCheck:
 
 
 def _with_response(column: CheckedColumn, response: str) -> CheckedColumn:
-    """Returns the column with the use "response" if that is its name; others lose this use."""
+    """Returns the column with the use "response" if `response` is its name, and without if not."""
     if column.name == response:
         return replace(column, use="response")
     return replace(column, use="not used") if column.use == "response" else column

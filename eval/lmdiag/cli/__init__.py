@@ -200,7 +200,7 @@ def _resend_lost_signal(lost: sys.UnraisableHookArgs) -> None:
     if not isinstance(lost.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return
-    signal_number = _exit_code(lost.exc_value) - 128
+    signal_number = _exit_code(lost.exc_value) - 128  # the exit code is 128 + the number
     # on Windows, os.kill would end the process without its exception
     is_windows = sys.platform == "win32"
     send = signal.raise_signal if is_windows else partial(os.kill, os.getpid())

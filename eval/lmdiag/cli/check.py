@@ -18,7 +18,7 @@ def check_command(
     allow_duplicates: bool = False,
     model: str | None = None,
 ) -> None:
-    """Prints what is read, or the first mistake.
+    """Prints how each task of a file is read and what looks wrong; an error ends the command.
 
     Args:
         file: file of own rows, or any other data set
@@ -27,9 +27,11 @@ def check_command(
     """
     from lmdiag import check
 
+    given_options = {**design.stored(), **table.stored()}
     for task in stimuli.tasks(file):
-        given = {**design.stored(), **table.stored()}
-        found = check(file, task, model=model, allow_duplicates=allow_duplicates, **given)
-        if found.error:
-            raise BadInput(found.error)
-        print(found)
+        table_check = check(
+            file, task, model=model, allow_duplicates=allow_duplicates, **given_options
+        )
+        if table_check.error:
+            raise BadInput(table_check.error)
+        print(table_check)

@@ -36,7 +36,7 @@ def cloze_command(
         options.CommandRecording, options.section("Running")
     ] = options.CommandRecording(),
 ) -> None:
-    """Runs models on the words of responses, then shows people beside models.
+    """Runs models on the words that people gave at blanks, then compares people and models.
 
     Args:
         source: table with a row per response (item, context, response), or per word with its count

@@ -52,7 +52,7 @@ def template_command(
     items: options.Count | None = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Writes the rows of `cards/starter.*.jsonl` and prints the text beside them.
+    """Writes a starter file, from `cards/starter.*.jsonl`, and prints what to do with it.
 
     Args:
         file: file to write; its name must end in .csv, .tsv or .jsonl
@@ -177,7 +177,7 @@ def submit_command(
     data: str | None = None,
     dry_run: bool = False,
 ) -> None:
-    """Shows or opens the pull requests.
+    """Opens pull requests, or shows them: a request to a leaderboard, or the figures of a run.
 
     Args:
         model: id of a model on the Hub, or directory of a finished run, whose figures are offered
@@ -237,7 +237,7 @@ def leaderboard_command(
     time_limit: options.Count = 3600,
     no_run: bool = False,
 ) -> None:
-    """Runs what has no run yet, and writes the site.
+    """Runs requested models that have no run yet, and writes the site of the leaderboard.
 
     Args:
         requests: Hub id of a results repository, folder with requests, or file with a model and

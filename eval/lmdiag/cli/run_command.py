@@ -104,7 +104,10 @@ def run_command(
     running: Annotated[CommandRunning, options.section("Running")] = CommandRunning(),
     as_json: options.Json = False,
 ) -> int:
-    """Runs every model at every revision; one that fails does not stop the rest."""
+    """Runs every model at every revision and writes reports; returns the exit code.
+
+    A model that fails does not stop the others.
+    """
     from lmdiag.results import model_slug, record_failure
     from lmdiag.runs.processes import Processes
     from lmdiag.runs.run_model import run_layers, run_model
@@ -412,7 +415,7 @@ def multiverse_command(
     running: Annotated[CommandRunning, options.section("Running")] = CommandRunning(),
     showing: Annotated[options.ShowingAnew, options.OUTPUT] = options.ShowingAnew(),
 ) -> None:
-    """Runs every model by every combination, then writes and shows the figures of all."""
+    """Runs every model with every combination of knobs; writes and prints the figures of all."""
     showing.check()
     from lmdiag.runs.combinations import run_members
     from lmdiag.runs.processes import Processes

@@ -35,7 +35,7 @@ def score_command(
     allow_duplicates: bool = False,
     showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
 ) -> None:
-    """Scores and prints, also what cannot be computed and why.
+    """Prints the measures of predictions, and what cannot be computed and why; writes files.
 
     Args:
         task: config of the data set (default: the only one)
@@ -145,7 +145,7 @@ def compare_command(
     fail_on_loss: Annotated[tuple[float, ...] | None, Parameter(consume_multiple=(0, 1))] = None,
     showing: Annotated[options.ShowingWide, options.OUTPUT] = options.ShowingWide(),
 ) -> int:
-    """Compares and prints.
+    """Compares runs on the same rows; prints the result, writes files, returns the exit code.
 
     Differences are new minus base.
 
@@ -274,7 +274,7 @@ def items_command(
     data: options.DataOfRuns = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Writes the table.
+    """Writes the items of runs as one table.
 
     Args:
         runs: run directories; their items are in one table
@@ -306,7 +306,7 @@ def analyse_command(
     data: options.DataOfRuns = None,
     showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
 ) -> None:
-    """Analyses and prints.
+    """Analyses the conditions of items; prints the result and writes its files.
 
     Args:
         runs: run directories, or tables (csv, tsv, xlsx, JSON lines, Parquet) with a row per item

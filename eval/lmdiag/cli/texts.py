@@ -54,7 +54,7 @@ def surprisal_command(
         options.CommandBatching, options.section("Running")
     ] = options.CommandBatching(),
 ) -> None:
-    """Writes the table.
+    """Writes a table with the surprisal of every word of some texts, for one or several models.
 
     Args:
         file: text in UTF-8 with one sentence or text per line (- for standard input), or a table
@@ -92,7 +92,7 @@ def surprisal_command(
         log_frequencies(["a"], language)  # a missing package is reported before a model is loaded
     tables = []
     with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("always", UserWarning)  # also of a second model
         warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
         all_models = options.named_models(model)
         loaded_models = reading.loaded(model, entropy=entropy)
@@ -180,7 +180,7 @@ def fit_command(
         options.CommandRecording, options.section("Running")
     ] = options.CommandRecording(),
 ) -> None:
-    """Fits, prints and writes.
+    """Fits human measures with and without surprisals; prints the result and writes its files.
 
     Args:
         human: table with a row per word, or per word and reader (csv, tsv, xlsx, JSON lines,
