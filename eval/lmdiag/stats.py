@@ -100,9 +100,9 @@ def _ranks(samples: Values) -> Values:
 def estimate(values: Values, statistic: str) -> Estimate:
     """Returns value, n and interval: Wilson, t, order statistics, or Fisher's z; see `point`.
 
-    That of shares is `share_interval`; where all items have the same share, it is Wilson's. That of
-    a mean of correlations is Student's t on Fisher's z of the mean, which is `share_interval` of
-    (1 + r) / 2; where all items have the same one, it is NaN.
+    The interval of a mean of shares is `share_interval`; where all items have the same share, it is
+    Wilson's. The interval of a mean of correlations is Student's t on Fisher's z of the mean, which
+    is `share_interval` of (1 + r) / 2; where all items have the same correlation, it is NaN.
 
     Args:
         values: (n,), or (n, 2) for the correlations.
@@ -202,9 +202,9 @@ def mean_interval(values: Values) -> Interval:
 def cell_interval(values: Values, mean: float) -> Interval:
     """Returns the interval of the accuracy of a cell, whose values are 0 or 1, or shares.
 
-    It is Wilson's with Student's t for the normal quantile and the number of items m (1 - m) / s²
-    that independent answers with the standard error s would be; with all n items where m is 0 or 1.
-    NaN for fewer than eight items.
+    It is Wilson's, with Student's t in place of the normal quantile, and with m (1 - m) / s² items,
+    at which independent answers would have the standard error s of the values; where m is 0 or 1,
+    with all n items. NaN for fewer than eight items.
 
     Args:
         values: of the items, (n,), without what the items add to all cells; they may be outside of

@@ -12,7 +12,7 @@ import pytest
 from families import FAMILIES
 
 from lmdiag import cli
-from lmdiag.files.secrets import find_secret, without_secrets
+from lmdiag.files.secrets import has_secret, without_secrets
 from lmdiag.text import change_texts
 
 TOKEN = "hf_" + "Ab1" * 11
@@ -55,10 +55,10 @@ def test_every_text_of_a_value_is_cleaned_and_files_are_searched(monkeypatch):
     value = {TOKEN: [TOKEN, 1, None, {"a": (TOKEN,)}]}
     cleaned = {"hf_***": ["hf_***", 1, None, {"a": ["hf_***"]}]}
     assert change_texts(value, without_secrets) == cleaned
-    assert find_secret(b"\xff https://me:secret@host")
-    assert find_secret(b"\xff " + OWN.encode())
-    assert not find_secret(b"hf_hub_download is a function, hf_test a word")
-    assert not find_secret(b"ssh://git@host and https://user@host")
+    assert has_secret(b"\xff https://me:secret@host")
+    assert has_secret(b"\xff " + OWN.encode())
+    assert not has_secret(b"hf_hub_download is a function, hf_test a word")
+    assert not has_secret(b"ssh://git@host and https://user@host")
 
 
 @pytest.mark.parametrize(

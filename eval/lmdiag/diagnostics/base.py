@@ -339,9 +339,9 @@ class Diagnostic:
                 continue
             levels = levels_of(rows[name])
             n_levels = len(set(levels) - {None})
-            has_few_levels = 2 <= n_levels <= MOST_LEVELS
-            may_have_many = is_declared and not is_core
-            if is_own or has_few_levels or (may_have_many and n_levels > 1):
+            # a declared column may have many levels, but not a core column, as ids or contexts
+            most_levels = MOST_LEVELS if is_core or not is_declared else len(levels)
+            if is_own or 2 <= n_levels <= most_levels:
                 levels_of_column[name] = levels
         return levels_of_column
 

@@ -86,7 +86,7 @@ def _part_pattern(secret: str) -> re.Pattern[str]:
     return re.compile(f"(?=({alternatives}))", re.IGNORECASE)
 
 
-def find_secret(content: bytes) -> bool:
+def has_secret(content: bytes) -> bool:
     """Returns whether the bytes of a file contain a token, a key or a URL with a password."""
     text = content.decode("utf-8", "replace")
     return without_secrets(text, suspects=False) != text

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.files.hub_errors import plain_errors
 from lmdiag.files.reading import exists, is_file, is_folder, read_bytes, read_json, resource_path
-from lmdiag.files.secrets import find_secret
+from lmdiag.files.secrets import has_secret
 from lmdiag.text import shortened, visible
 from lmdiag.types import BadInput
 
@@ -87,7 +87,7 @@ class Commit:
     def __post_init__(self) -> None:
         """Refuses a file that contains a token."""
         for path, content in self.files.items():
-            if find_secret(content):
+            if has_secret(content):
                 raise BadInput(f"{path} contains a token of the Hub: remove it, and revoke it")
 
     def describe(self, how: str) -> str:

@@ -82,6 +82,7 @@ def _names(models: Sequence[ModelInfo]) -> list[str]:
     Of different models with the same name and revision it is their label, which tells them apart.
     """
     names = [model.name or model.id for model in models]
+    # with a name, a label begins with the name, and not with the last part of the id
     labels = model_labels(
         [replace(model, name=name) for model, name in zip(models, names, strict=True)]
     )

@@ -121,11 +121,11 @@ def item_rows(
     if has_critical or not is_whole:
         further_columns += PARTS
     data = _data_columns(stimuli, further_columns)
-    if has_critical:
+    if has_critical:  # a row per sentence, with the prediction of its critical word
         parts = part_rows(stimuli, predictions, "region")
         parts = parts[parts["name"] == CRITICAL].reset_index(drop=True).drop(columns="row")
         return data.join(parts).assign(**measures)
-    if not is_whole:
+    if not is_whole:  # a row per region or word, each with the data of its sentence
         parts = part_rows(stimuli, predictions, per)
         return data.loc[parts.pop("row")].reset_index(drop=True).join(parts)
     has_blank = stimuli.diagnostic.asks != "sentence"

@@ -68,7 +68,8 @@ def distinct_names(ids: Iterable[str]) -> dict[str, str]:
 def _last_parts(model_id: str, n: int) -> str:
     """Returns the last `n` parts of an id or path, e.g. `gpt2` of `openai-community/gpt2`.
 
-    Word frequencies, `frequency:en`, are `NO_CONTEXT`, and with n > 1 their language, too.
+    Of `ngram:FILE`, they are those of the file. Word frequencies, `frequency:en`, are `NO_CONTEXT`,
+    and with n > 1 their language, too.
     """
     family, _, source = model_id.partition(":")
     if family == "frequency":

@@ -250,6 +250,9 @@ def _checked_columns(
 ) -> dict[str, list[Any]]:
     """Returns all columns of `PER_ROW`, and others that are given, with checked values.
 
+    `BadInput` if a value is not of the type of its column, stands for no log-probability, lists of
+    top words and of their log-probabilities differ in length, or words are not in order.
+
     Args:
         raw_columns: name -> a value per row; absent columns have None in every row.
         place: number of a row, from 0 -> its name in messages.
@@ -538,7 +541,7 @@ def normalise(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
     words_of_rows: list[tuple[WordSpan, ...] | None] = []
     answers = []
     counts_are_given = []  # of each row, whether all its words have a number of tokens
-    for words in part.words:  # none, but of sentences
+    for words in part.words:  # [] if the rows are not sentences
         given_words = words or ()
         counts_are_given.append(all(word.n_tokens is not None for word in given_words))
         spans = tuple(word._replace(n_tokens=word.n_tokens or 0) for word in given_words)

@@ -75,13 +75,14 @@ def refuse_other_rows(folder: Path, inputs: Inputs) -> None:
 def _refuse_run_of_other_rows(path: Path, inputs: Inputs) -> None:
     """Refuses inputs if the run in a directory is the same but for its rows.
 
-    It is not refused if its answers can be used, see `answers_of_run`.
+    They are not refused if the answers of the run can be used, see `answers_of_run`.
     """
     try:
         earlier_results = results.read_results(path)
     except BadInput:  # damaged: said when the directory is opened
         return
-    if inputs.protocol.chat:  # only a model knows its chat template: taken to be that of the run
+    if inputs.protocol.chat:
+        # the model, which knows its chat template, is not loaded: that of the run is taken
         if inputs.protocol.instruction != earlier_results.protocol.instruction:
             return
         protocol = replace(inputs.protocol, prompt=earlier_results.protocol.prompt)

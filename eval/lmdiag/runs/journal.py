@@ -42,7 +42,7 @@ class Journal:
         self._file: IO[bytes] | None = None
 
     def read(self) -> dict[str, Any]:
-        """Returns every answer that was saved whole, by any process of any earlier run."""
+        """Returns key -> answer of all that was saved whole, by any process of any earlier run."""
         from pydantic import ValidationError
 
         answer_type = Answer | SentenceAnswer

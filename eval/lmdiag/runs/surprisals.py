@@ -340,7 +340,8 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS, sentence: str = "")
     profile = procedure_for(table.columns, None, Procedure(response="surprisal", sentence=sentence))
     profile = with_word_columns(profile, table.columns)
     has_texts = profile.text or is_one_text(table.columns)
-    if profile.position and profile.word and has_texts and not _has_texts_as_rows(table, profile):
+    has_words = profile.position and profile.word and has_texts
+    if has_words and not _has_texts_as_rows(table, profile):  # a row per word
         words = HumanTable(as_frame(table, raw=True), path.name, profile, table.notes)
         texts, cuts, _ = words.running_texts()
         notes = (*words.notes, *words.gap_notes())
@@ -352,7 +353,7 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS, sentence: str = "")
     if form_of(table.columns) == "sentences":
         refuse_fragments(table)
         table = with_regions(table, options.separator)
-    name = _column_of_texts(table)
+    name = _column_of_texts(table)  # a row per text
     texts_of_rows = table.columns[name]
     if values_of(texts_of_rows).is_number:
         rule = f"name the columns of a row per word, {_NAMED_WORDS}"
