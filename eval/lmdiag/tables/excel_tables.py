@@ -161,7 +161,7 @@ def _filled_rows(
 
     Args:
         path: of the file, for messages.
-        worksheet: of openpyxl.
+        worksheet: as openpyxl reads it.
         merged: number of the row in which a merged range begins -> its column -> its last row.
     """
     worksheet.reset_dimensions()  # what the file says of them need not be true
@@ -191,7 +191,7 @@ def _filled_rows(
             has = f"{n_rows:,} rows of up to {width:,} cells"
             most = f"at most {_MAX_CELLS:,} cells are read"
             raise BadInput(f"{path} has {has}; {most}: save it as csv")
-        yield number, number, tuple(cells)
+        yield number, number, tuple(cells)  # lines and rows are the same here
 
 
 def _merged_ranges(
@@ -211,7 +211,7 @@ def _merged_ranges(
     from openpyxl.utils import range_boundaries
 
     merged: dict[int, dict[int, int]] = {}
-    parent = Element("")
+    parent = Element("")  # of the rows or merged cells that are read now
     with archive.open(part.lstrip("/")) as content:
         for event, element in iterparse(content, events=("start", "end")):
             name = _local_name(element)

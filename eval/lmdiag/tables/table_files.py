@@ -468,7 +468,7 @@ def _table_of_cells(name: str, file_rows: Rows, unit: str, *, raw: bool) -> Tabl
         raw: leave missing values as they are written.
     """
     _check_header(file_rows.rows, f"{name}{_MARKS[unit]}")
-    (first, first_number, header), *rows = file_rows.rows
+    (header_line, header_number, header), *rows = file_rows.rows
     notes = [*file_rows.notes]
     repeated_lines = [str(line) for line, _, cells in rows if cells == header]
     if repeated_lines:
@@ -485,18 +485,18 @@ def _table_of_cells(name: str, file_rows: Rows, unit: str, *, raw: bool) -> Tabl
                 number = excel_letters(position + 1) if unit == "row" else position + 1
                 what = f"column {number}, with {shortened(min(filled), 40)!r}, has no name"
                 if 2 * len(filled) > len(texts):  # the names may stand one column too far left
-                    place = f"{name}{_MARKS[unit]}{first}"
+                    place = f"{name}{_MARKS[unit]}{header_line}"
                     raise BadInput(f"{place}: {what}: name it in the header")
                 notes.append(f"columns: {what} and is not read")
         elif column in columns:
             raise BadInput(f"{name}: the column {column} is there twice: rename one")
-        elif is_by_lmdiag:
+        elif is_by_lmdiag:  # texts without the signs that were added when they were written
             value_of = {text: from_csv_cell(text) or None for text in {*texts}}
             columns[from_csv_cell(column)] = [value_of[text] for text in texts]
         else:
             columns[column] = _values_of_texts(texts, file_rows.separator, raw=raw)
     places = [line for line, _, _ in rows]
-    index = row_index(places, unit, below=[number - first_number for _, number, _ in rows])
+    index = row_index(places, unit, below=[number - header_number for _, number, _ in rows])
     table = Table.of(name, columns, index, notes=tuple(notes), is_text=not is_by_lmdiag)
     if not is_by_lmdiag:
         table._refuse_nul()

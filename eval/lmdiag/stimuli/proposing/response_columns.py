@@ -218,11 +218,11 @@ def _wide_responses(layout: TableLayout, context: str) -> list[str]:
 def amount_column(
     columns: Mapping[str, DistinctValues], context: str, response: str
 ) -> tuple[Literal["count", "cloze"], str] | None:
-    """Returns the column that counts how many people gave each response, and as what; or None.
+    """Returns ("count", COLUMN) for a column that says how many people gave each response.
 
-    That is "count" for numbers of people or "cloze" for shares of them. Such a column is looked for
-    where each word stands once with its context, and where no column is named as readers, or as
-    counts or shares that are read anyway.
+    ("cloze", COLUMN) if it has shares of people, and None for no column. It is looked for where
+    each word stands once with its context, and where no column is named as readers, or as counts or
+    shares that are read anyway.
 
     Args:
         columns: name -> its distinct values.
@@ -245,7 +245,8 @@ def amount_column(
     names = [x for x in names if not any(is_named_as(x, y) for y in ("item", "list", "position"))]
     known = [*named_columns("cloze", names), *named_columns("count", names)]
     for name in dict.fromkeys((*known, *names)):
-        values = np.array([*map(float, columns[name].levels), np.nan])[columns[name].codes]
+        numbers = np.array([*map(float, columns[name].levels), np.nan])
+        values = numbers[columns[name].codes]  # of each row; NaN, the last, where one is missing
         kind = _kind_of_amounts(values[filled], contexts[filled], is_known=name in known)
         if kind:
             return kind, name

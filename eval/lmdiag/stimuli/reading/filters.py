@@ -46,7 +46,7 @@ class Condition(NamedTuple):
         return self.sign in ("=", "!=")
 
     def is_met(self, values: Sequence[str]) -> NDArray[np.bool_]:
-        """Returns which of the values of a column meet it, (n rows,); a missing one is "".
+        """Returns which values of a column meet the condition, (n rows,); a missing one is "".
 
         The sign is = or !=. `BadInput` names the first value that no row has, and those that rows
         have.
