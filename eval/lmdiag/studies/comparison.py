@@ -130,12 +130,17 @@ class Comparison:
         return "higher" if self.difference > 0 else "lower"
 
     def is_loss(self, points: float | None = None) -> bool:
-        """Returns whether a figure in percent is lower in the new run; see `Comparisons.losses`."""
+        """Returns whether the figure is in percent and lower in the new run.
+
+        Args:
+            points: percentage points by more than which it has to be lower; None if the adjusted p
+                has to be below .05.
+        """
         if self.statistic not in IN_PERCENT:
             return False
         if points is None:
             return self.verdict == "lower"
-        return -100 * self.difference > points + 1e-9  # .3 - .2 is a little more than 10 points
+        return -100 * self.difference > points + 1e-9  # 100 * (.8 - .7) is a little more than 10
 
 
 class Comparisons(Presentable, list[Comparison]):

@@ -197,10 +197,9 @@ def _parts_that_fit(grid: Grid, points: float) -> Sequence[Grid]:
 
 
 def _least_label_width(grid: Grid, points: float) -> float:
-    """The points that labels have at least where they wrap, of a table of this width in points.
+    """The least width of labels that wrap, in points, in a table that is `points` wide.
 
-    The longest part that cannot be divided has room, but labels take no more than half of the
-    table.
+    The longest part of a label that cannot be divided fits, if half of the table is enough for it.
     """
     longest = max((_longest_piece(row) for row in grid.rows), default=0.0)
     return min(max(_LABEL, longest), points / 2)

@@ -114,6 +114,7 @@ def _add_section(
     notes = [output.note(section, grid) for grid in section.grids]
     note_lines = {line.lower() for note in notes for line in note}
     lines = [*section.remarks, *section.signatures]
+    # what the note of a table says is not repeated at the end of the section
     lines = [line for line in lines if line.rstrip(".").lower() not in note_lines]
     if section.title and (section.grids or plots or lines):
         document.add_heading(visible(section.title), 1)
@@ -217,7 +218,11 @@ def _add_table(document: Document, grid: Grid, *, has_note: bool) -> None:
     table.autofit = False
     headings = ["\n".join((heading.label, *heading.facts)) for heading in grid.headings]
     style_id = document.styles[_TABLE_TEXT].style_id
-    options = {"style_id": style_id, "n_labels": len(grid.label_headings), "room": grid.label_width}
+    options = {
+        "style_id": style_id,
+        "n_labels": len(grid.label_headings),
+        "label_width": grid.label_width,
+    }
     _fill_row(table.rows[0], [*grid.label_headings, *headings], **options)
     for cell in table.rows[0].cells:
         cell.vertical_alignment = WD_ALIGN_VERTICAL.BOTTOM
@@ -272,7 +277,7 @@ def _draw_rule(row: Any, side: str, eighths: int) -> None:
 
 
 def _fill_row(
-    row: Any, texts: list[str], *, n_labels: int, room: float | None, style_id: str
+    row: Any, texts: list[str], *, n_labels: int, label_width: float | None, style_id: str
 ) -> None:
     """Writes texts into the cells of a row: labels on the left, figures right-aligned.
 
@@ -280,7 +285,7 @@ def _fill_row(
         row: of python-docx.
         texts: of all cells.
         n_labels: how many of them are labels; they come first.
-        room: width of a label in characters; None for labels that do not wrap.
+        label_width: of labels that wrap, in characters; None if they do not.
         style_id: of the paragraphs. By a name, python-docx would read all styles for each cell.
     """
     from docx.enum.text import WD_ALIGN_PARAGRAPH
@@ -290,20 +295,20 @@ def _fill_row(
         paragraph._p.style = style_id
         text = visible_lines(text)
         if i < n_labels:
-            paragraph.add_run(_breakable_label(text, room))
+            paragraph.add_run(_breakable_label(text, label_width))
         else:
             paragraph.add_run(with_kept_brackets(text))
             paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
 
 
-def _breakable_label(text: str, room: float | None) -> str:
-    """A label whose lines end between the factors of an interaction (`_BREAK`).
+def _breakable_label(text: str, label_width: float | None) -> str:
+    """A label whose lines may end between the factors of an interaction (`_BREAK`).
 
-    The blanks of a factor in brackets become no-break spaces, unless it is longer than `room`.
+    No line ends in the brackets of a factor, unless it is longer than `label_width`.
     """
     parts = []
     for part in _BETWEEN_FACTORS.split(text):
-        is_too_long = room and len(part) > room
+        is_too_long = label_width and len(part) > label_width
         parts.append(part if is_too_long else with_kept_brackets(part))
     return _BREAK.join(parts)
 
