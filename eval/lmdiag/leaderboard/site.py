@@ -133,7 +133,9 @@ def _page(rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, da
     titles = {key.task: diagnostics.get(key.task).short_title for key in columns()}
     groups = _column_groups(rows)
     overview = [column for group in groups.values() for column in group if column["is_overview"]]
-    names = {task_id(key): f"{titles[key.task]}, {x.label}" for key, x in columns().items()}
+    names = {
+        task_id(key): f"{titles[key.task]}, {column.label}" for key, column in columns().items()
+    }
     comparisons = _comparison_results(rows)
     return environment().get_template("leaderboard.html.j2").render(
         **frame("leaderboard"),
@@ -275,6 +277,7 @@ def _names_without_overlap(data: DataFrame, sizes: Series) -> list[str]:
         left = x[row.Index] - width * row.is_large
         right = left + width
         is_other = data.index != row.Index
+        # other points, each like a name without letters
         points = zip(x[is_other], x[is_other], data["value"][is_other], strict=True)
         is_free = all(
             left > other_right or right < other_left or abs(row.value - value) > _NAME_HEIGHT

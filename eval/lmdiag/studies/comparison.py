@@ -566,6 +566,8 @@ def _values_in_signature(signature: str) -> dict[str, str]:
 def differing_knobs(a: QueryOptions, b: QueryOptions) -> dict[str, str]:
     """Returns key -> text with both values, in words, of the knobs that two protocols differ in.
 
+    The keys are those of signatures.
+
     >>> differing_knobs(QueryOptions(), QueryOptions(chat=True, prompt="<s>{context}"))
     {'prompt': 'prompt (none and chat template)'}
     >>> differing_knobs(QueryOptions(layer=0), QueryOptions())

@@ -224,7 +224,8 @@ def condition_trends(
         axis: what the positions are.
     """
     response = analysis.response_text()
-    levels = analysis.cells[[*cell_columns([*analysis.conditions]).values()]]
+    condition_columns = [*cell_columns([*analysis.conditions]).values()]
+    levels = analysis.cells[condition_columns]  # a row per model and cell
     cell_names = [", ".join(filter(None, row)) for row in levels.itertuples(index=False, name=None)]
     colors = cell_colors(levels)
     # an effect has the colour of no condition, as long as there are colours

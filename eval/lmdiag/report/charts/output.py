@@ -99,7 +99,8 @@ def image_file(spec: dict[str, Any], kind: str, width: float) -> bytes:
     # a viewer shows an svg in a font of its own, for which there must be room
     font = {"font": _WIDE_FONT if kind == "svg" else "sans-serif"}
     config = json.loads(theme()) | font | {"background": "white"}
-    image = svg(resolve_colors(spec), points / _SCALE, resolve_colors(config))
+    width_in_pixels = points / _SCALE
+    image = svg(resolve_colors(spec), width_in_pixels, resolve_colors(config))
     sizes = _SIZE.finditer(image, 0, 400)  # of the image and its background, which come first
     pixels = max(float(size[2]) for size in sizes if size[1] == "width")
     scale = min(_SCALE, points / pixels)  # labels of panels may need more than their share
