@@ -64,6 +64,7 @@ class TokenModel(Model):
         self._sentence_problem = refusal(Case(given=self.options.stored(), asks="sentence"))
 
     def control_names(self, texts: Sequence[str]) -> list[list[str]]:
+        """Returns the names of control tokens in each text, for example [["[MASK]"], []]."""
         return control_names(self.tokenizer, texts)
 
     def encode(self, question: Question | Sentence) -> Encoded:

@@ -179,7 +179,7 @@ class _Probe:
     def read(self, setting: _Setting) -> _Readings | None:
         """Returns what the model gives in a setting; None if it cannot be read in it.
 
-        The setting stays in the reader.
+        The reader keeps the setting in any case.
         """
         layout, module = setting
         width_before = self._reader.width

@@ -71,7 +71,10 @@ def reuse_sources(reader: Reader, roots: Sequence[TokenRow], layers: Sequence[La
     encoded = reader.encode([root.source for root in roots])
 
     def read(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
-        """Yields log-probabilities after each layer, a row per request; only the decoder runs."""
+        """Yields log-probabilities after each layer, a row per request.
+
+        Only the decoder runs: `encoded` has the encoder's output for the sentence of each blank.
+        """
         decoder_inputs = reader.fill([row.ids for _, row in requests])
         inputs: dict[str, Any] = {
             f"decoder_{name}": tensor for name, tensor in decoder_inputs.items()
@@ -108,7 +111,11 @@ def reuse_keys_and_values(
     )
 
     def read(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
-        """Yields log-probabilities after each layer, a row per request in their order."""
+        """Yields log-probabilities after each layer, a row per request in their order.
+
+        Requests whose row is the root of their blank are answered from `root_pass`, which has read
+        the roots; rows with more tokens are read by `read_longer`.
+        """
         root_numbers = []  # of requests that are a root
         longer_numbers = []  # of all others
         for number, (blank, row) in enumerate(requests):
@@ -138,7 +145,10 @@ def reuse_keys_and_values(
             yield log_probs
 
     def read_longer(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
-        """Yields the same for requests with pieces after their root; the roots are not read."""
+        """Yields the same for requests with pieces after their root, reading the pieces alone.
+
+        Keys and values of the roots are in `cache`, a row per blank.
+        """
         blanks = torch.tensor([blank for blank, _ in requests])
         pieces = [row.ids[lengths[blank] :] for blank, row in requests]
         inputs = reader.fill(pieces)

@@ -117,9 +117,11 @@ class ServedModel(TokenModel):
         return answers
 
     def refuse_other_model(self, check_log_probs: Sequence[float]) -> None:
-        """Raises `BadInput` if other log-probabilities were those of the check's tokens before.
+        """Raises `BadInput` if the server has or had another model at another time.
 
-        Their median difference from those of now must not exceed `SAME_MODEL`.
+        Args:
+            check_log_probs: log-probabilities of the check's tokens at that time. Their median
+                difference from those of `info` must not exceed `SAME_MODEL`.
         """
         expected = self.info.check_log_probs or ()
         if len(check_log_probs) != len(expected):

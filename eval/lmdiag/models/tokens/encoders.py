@@ -105,7 +105,7 @@ class MaskedEncoder(QuestionEncoder):
     masked = True
 
     def blank(self, query: Query) -> Blank:
-        """The blank of a query in its sentence, special tokens around it."""
+        """Returns the tokens left and right of a query's blank, special ones included."""
         left, right = self.spelling.around(query)
         opening, closing = self.spelling.opening, self.spelling.closing
         return Blank(opening + left, right + closing, self.mask, lead=self.lead)
@@ -137,7 +137,7 @@ class CausalEncoder(QuestionEncoder):
     opening: Pieces
 
     def blank(self, query: Query) -> Blank:
-        """The blank after a query's context; what is right of it is not read."""
+        """Returns the tokens left of a query's blank; the text right of it is not read."""
         left = self.opening + self.spelling.text(query.context)
         # A model tells what comes next only after some token: this one where there is no other. To
         # other contexts nothing is added that the tokenizer and `--bos` do not put before them.
@@ -192,7 +192,7 @@ class Seq2SeqEncoder(QuestionEncoder):
     repeats_filler: bool
 
     def blank(self, query: Query) -> Blank:
-        """The blank of a query: the encoder's source is the sentence with `filler` at the blank."""
+        """Returns what decoder and encoder read: the source is the sentence with `filler` in it."""
         left, right = self.spelling.around(query)
         left = self.spelling.opening + left
         right = right + self.spelling.closing

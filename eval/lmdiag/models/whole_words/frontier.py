@@ -109,7 +109,7 @@ class Frontier:
         return self._cannot_enter_list(best_node.cost, best_node.partial)
 
     def next(self) -> list[Node]:
-        """Takes the nodes to be read next off the frontier; none once the list is exact."""
+        """Removes and returns the nodes to be read next; none once the list is exact."""
         nodes: list[Node] = []
         # Nodes are read in vain if the list turns out to be exact before them.
         at_most = min(max(_FEWEST_AT_ONCE, self.n_read), _MOST_AT_ONCE)
@@ -147,9 +147,8 @@ class Frontier:
                 self._partial_nats[partial] -= end
         partial_nats = self._partial_nats[partial]
         for token, log_prob in wanted.items():
-            self._partial_nats[PartialWord((*partial.pieces, token), partial.total)] = (
-                partial_nats + log_prob
-            )
+            longer_partial = PartialWord((*partial.pieces, token), partial.total)
+            self._partial_nats[longer_partial] = partial_nats + log_prob
         if partial.total > self.rules.longest:
             return  # a candidate word longer than the words that are searched
         if is_new and partial.pieces and not partial.total:
@@ -161,9 +160,8 @@ class Frontier:
                 return  # those after it are less probable
             n_unopened -= 1
         if not n_unopened:  # there may be more: the node waits with the cost of its last child
-            heappush(
-                self._open, Node(-(partial_nats + log_prob), partial, node.width * _WIDTH_FACTOR)
-            )
+            cost = -(partial_nats + log_prob)
+            heappush(self._open, Node(cost, partial, node.width * _WIDTH_FACTOR))
 
     def answer(self, agreement: tuple[float | None, ...] | None, entropy: float | None) -> Answer:
         """Returns the answer once the search is at its end, with `Answer.agreement` and `entropy`.

@@ -162,7 +162,8 @@ class WordSearch:
         layers; then each layer has a search of its own, which reads as far as this layer.
 
         Args:
-            batch, top: see `Model.answer`.
+            batch: the questions.
+            top: length of the list of the most probable words.
             verbs: (singular, plural) ids, for EW and MW of questions with a `number`; or None.
             layers: after which the model answers.
 
@@ -171,12 +172,13 @@ class WordSearch:
                 hardly prefers any word to others; a word too long for the model.
         """
         blank_rows = [encoded.rows[0] for encoded in batch]
-        continue_from = self.reuse(self.reader, blank_rows, layers)
+        continue_from = self.reuse(self.reader, blank_rows, layers)  # reads what follows a blank
         rules = SearchRules(self.boundaries, self.encoder.spell, self.longest, self.width)
         searches = []
         for layer in layers:
             frontiers = [Frontier(rules, encoded, top, n) for n, encoded in enumerate(batch)]
             searches.append(_LayerSearch(layer, frontiers))
+        # the first partial word of a question has no pieces: the distribution at the blank
         blank_partials = [(n, encoded.partials[0]) for n, encoded in enumerate(batch)]
         for chunk, log_probs_by_layer in self._read(batch, blank_partials, continue_from, layers):
             questions = [batch[number] for number, _ in chunk]

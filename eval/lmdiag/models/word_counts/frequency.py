@@ -83,7 +83,7 @@ class FrequencyModel(WordModel):
         return None
 
     def memory(self, context: str) -> str:
-        """Returns "": no part of a context matters."""
+        """Returns "", since an answer depends on no part of a context."""
         return ""
 
     @cached_property

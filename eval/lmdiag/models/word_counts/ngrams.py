@@ -234,7 +234,7 @@ class NgramModel(WordModel):
         return Memory(state, Followers.begin(len(self.words)))
 
     def memory(self, context: str) -> str:
-        """Returns the whole context."""
+        """Returns the part of a context that an answer depends on, which is all of it."""
         return context
 
     def distribution(self, state: Memory) -> Distribution:
