@@ -254,7 +254,7 @@ def analysis_output(analysis: Analysis) -> Output:
             yield condition_plot("conditions", analysis)
 
     fit_warnings = tuple(fit.warning for fit in analysis.mixed.values() if fit.warning)
-    remarks = [*analysis_remarks(analysis)]
+    remarks = [*analysis_remarks(analysis)]  # of which some are "MODEL: WARNING"
     warnings = [remark for remark in remarks if remark.endswith(fit_warnings)]
     other_remarks = [remark for remark in remarks if remark not in warnings]
     title = analysis.response_text()
@@ -304,7 +304,7 @@ def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
     cells = analysis.cells
     if len(cells):
         conditions = [*analysis.conditions]
-        levels = cells[[*cell_columns(conditions).values()]]
+        levels = cells[[*cell_columns(conditions).values()]]  # the column of each condition
         labels = [
             ", ".join(filter(None, cell_levels))
             for cell_levels in levels.itertuples(index=False, name=None)

@@ -1,4 +1,4 @@
-"""What the tests of an analysis of conditions say: sentences.
+"""Sentences on what the tests of an analysis of conditions (factors within items) say.
 
 Of one model in one region, they are on its effects: first interactions, each followed by its simple
 effects, then the others, by p. Of several models, regions or suites they say for which of them an
@@ -234,15 +234,9 @@ def _test_text(analysis: Analysis, effect: _Effect) -> str:
         # the sentence has the direction in words; both bounds of a clear effect have one sign
         bounds = sorted(map(abs, bounds))
     interval = ", ".join(_amount(analysis, bound) for bound in bounds)
-    p = f"{_p_equals(effect.test.p)}{effect.how_adjusted}"
+    p = f"{numbers.p_in_sentence(effect.test.p)}{effect.how_adjusted}"
     exact_p = f", {effect.exact_p}" if effect.exact_p else ""
     return f"[{interval}], t({row.df:g}) = {numbers.decimals(row.t)}, {p}{exact_p}"
-
-
-def _p_equals(p: float) -> str:
-    """Returns p in a sentence: "p = .012" or "p < .001"."""
-    text = numbers.p_value(p)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def _simple_effects_sentence(analysis: Analysis, effect: _Effect) -> Iterator[str]:
@@ -262,13 +256,14 @@ def _simple_effects_sentence(analysis: Analysis, effect: _Effect) -> Iterator[st
         where = f"where {visible(row.condition)} is {visible(row.level)}"
         size = _with_unit(analysis, abs(row.estimate))
         direction = "higher" if row.estimate > 0 else "lower"
+        p = numbers.p_in_sentence(row.p_holm)
         if isna(row.p_holm):
             same = f"{size} {direction} in every item" if row.estimate else "the same in every item"
             parts.append(f"{same} {where} (no test)")
         elif row.p_holm < ALPHA:
-            parts.append(f"{size} {direction} {where} ({_p_equals(row.p_holm)})")
+            parts.append(f"{size} {direction} {where} ({p})")
         else:
-            parts.append(f"not distinguishable {where} ({_p_equals(row.p_holm)})")
+            parts.append(f"not distinguishable {where} ({p})")
     if parts:
         condition, (first, second) = next(iter(effect.levels.items()))
         where = f"where {visible(condition)} is {visible(second)}, compared with {visible(first)}"

@@ -1,4 +1,4 @@
-"""What cloze norms say of models: sentences."""
+"""Sentences on how models agree with cloze norms, the words that people gave at blanks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from lmdiag.measures import MeasureName
 from lmdiag.report import numbers
 from lmdiag.report.comparison_findings import findings_on_pairs
-from lmdiag.report.numbers import percent, within
+from lmdiag.report.numbers import interval_in_sentence, percent
 from lmdiag.report.reported_tests import ReportedTest
 from lmdiag.studies.cloze_norms import ClozeNorms
 from lmdiag.studies.comparison import IN_PERCENT, Comparison
@@ -21,25 +21,25 @@ def cloze_findings(norms: ClozeNorms) -> list[str]:
     all human responses are together; then follow the tests of the first model against each other.
     """
     sentences = []
-    for model, table in norms.figures.groupby("model", sort=False):
+    for model, table in norms.figures.groupby("model", sort=False):  # a row per measure
         figures = {row.measure: row for row in table.itertuples() if not math.isnan(row.value)}
-        top_agreement = figures.get("top_agrees")
-        mass = figures.get("mass")
+        top_agreement = figures.get("top_agrees")  # share of items with the same top word
+        mass = figures.get("mass")  # probability of all human responses of an item together
         name = visible(str(model))
         parts = []
         if top_agreement:
             n = top_agreement.n
             count = f"{round(top_agreement.value * n)} of {n} items"
-            share = f"{percent(top_agreement.value)}{within(top_agreement, 'share')}"
+            share = f"{percent(top_agreement.value)}{interval_in_sentence(top_agreement, 'share')}"
             what = f"The top word of {name} is people's most frequent response"
             parts.append(f"{what} in {count} ({share})")
         if mass:
-            value = f"{percent(mass.value)}{within(mass, 'share')}"
+            value = f"{percent(mass.value)}{interval_in_sentence(mass, 'share')}"
             parts.append(f"{name} gives all human responses together a probability of {value}")
         if parts:
             sentences.append(f"{', and '.join(parts)}.")
     tests_of_model: dict[str, list[ReportedTest]] = {}
-    for comparison in norms.comparisons:
+    for comparison in norms.comparisons:  # one per measure and model but the first
         tests = tests_of_model.setdefault(norms.models[comparison.number], [])
         if comparison.n:
             tests.append(_test_of_measure(comparison))

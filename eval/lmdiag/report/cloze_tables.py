@@ -1,4 +1,4 @@
-"""What is shown of cloze norms beside what models expect: tables, the chart, and items."""
+"""What is shown of cloze norms, the words that people gave at blanks, beside what models expect."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def cloze_plots(norms: ClozeNorms) -> list[Plot]:
         words = words.sample(_MOST_MARKS, random_state=0).sort_index()
     caption += " On the line both are equal."
     if n_below := int((words["probability"] < FLOOR).sum()):
-        caption += f" {n_below:,} words with p < {FLOOR:g} stand on the floor."
+        caption += f" {n_below:,} words with p < {FLOOR:g} stand on the floor."  # end of the axis
     columns = {"cloze": words["cloze"], "probability": words["probability"], "rank": words["rank"]}
     table = DataFrame(columns).assign(
         item=[_anchor(item) for item in words["item"]],
@@ -198,6 +198,7 @@ def cloze_plots(norms: ClozeNorms) -> list[Plot]:
     styles = drawing.series("model", models, color=drawing.COLORS, shape=drawing.SHAPES)
     tooltips = drawing.tooltip(table, ["item", "context", "word", "cloze", "probability", "rank"])
     points = mark("point", axes | styles | {"tooltip": tooltips}, **_POINTS)
+    # the page's script finds the marks by their name
     layers = {"data": drawing.inline(line_ends), **line}, {"name": "items", **points}
     chart = drawing.layered(table, *layers, height=300)
     return [Plot("cloze-norms", "cloze", caption, chart)]

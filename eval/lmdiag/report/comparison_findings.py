@@ -1,4 +1,4 @@
-"""What the adjusted tests of a comparison say: sentences."""
+"""Sentences on what the adjusted tests of a comparison of models say."""
 
 from __future__ import annotations
 

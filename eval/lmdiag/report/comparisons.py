@@ -390,6 +390,7 @@ def _figures_without_items(pairs: Sequence[RunPair]) -> list[str]:
     """Returns sentences on the figures of each pair that have no item to compare, and why."""
     sentences = []
     for pair in pairs:
+        # n counts the items that both models scored and that are tied in neither
         without_items = [c for c in pair.comparisons.values() if not c.n]
         tied = [pair.figure_name(c) for c in without_items if c.n_tied]
         unscored = [pair.figure_name(c) for c in without_items if not c.n_tied]

@@ -1,4 +1,4 @@
-"""What the tests of a fit to human measures say: sentences.
+"""Sentences on what the tests of a fit of surprisals to human measures (reading times) say.
 
 Each predictor has sentences by its own test. A model whose test rejects, but whose held-out words
 have no gain, predicts nothing.
@@ -70,8 +70,7 @@ class _Gain(NamedTuple):
     @property
     def p_text(self) -> str:
         """The p of the test in a sentence: "p = .012" or "p < .001"."""
-        p = numbers.p_value(self.test.p)
-        return f"p {p}" if p.startswith("<") else f"p = {p}"
+        return numbers.p_in_sentence(self.test.p)
 
 
 def fit_findings(fit: HumanFit) -> list[str]:
@@ -122,7 +121,7 @@ def _predictor_sentences(
         baseline: what the model without it has, in words.
         gains: of each model, its gain and test.
     """
-    response = visible(names_in(sides(fit.full)[0])[0])
+    response = visible(names_in(sides(fit.full)[0])[0])  # the column, without functions of it
     if len(gains) == 1:
         (gain,) = gains
         yield from _single_model_sentence(predictor, baseline, response, response_unit(fit), gain)

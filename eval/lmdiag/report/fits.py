@@ -1,4 +1,4 @@
-"""What is shown of fits to human measures: tables and charts."""
+"""Tables and charts of fits of surprisals to human measures, such as reading times."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from lmdiag.report.labels import difference_title
 from lmdiag.report.numbers import UNDEFINED, decimals, p_value
 from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.text import csv_cell, visible
-
-_Row = dict[str, Any]
 
 _STATISTICS = {"F": "F (df)", "LR": "chi-squared (df)"}
 _TESTS = {"F": "F test", "LR": "likelihood ratio"}
@@ -275,7 +273,11 @@ def words_as_csv(fit: HumanFit) -> str:
     frames = []
     for model in fit.models:
         rows = model.words.index
-        columns: _Row = {"model": csv_cell(model.name), "row": fit.table.frame.index[rows]}
+        # `csv_cell`: no spreadsheet takes a text for a formula
+        columns: dict[str, Any] = {
+            "model": csv_cell(model.name),
+            "row": fit.table.frame.index[rows],
+        }
         for role in ("text", "sentence", "position", "word"):
             column = getattr(procedure, role)  # name of the user's column; "" without one
             if column:
@@ -346,7 +348,7 @@ def _response_plot(fit: HumanFit, styles: Mapping[str, int]) -> Plot:
     Args:
         styles: name of each model -> number of its colour and mark, from 0.
     """
-    response = visible(names_in(sides(fit.full)[0])[0])
+    response = visible(names_in(sides(fit.full)[0])[0])  # the column, without functions of it
     has_mark_per_row = fit.models[0].n <= _MOST_MARKS
     tables = []
     for number, model in enumerate(fit.models):

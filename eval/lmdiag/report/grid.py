@@ -342,7 +342,7 @@ def with_one_label_column(grid: Grid) -> Grid:
     if len(grid.label_headings) < 2:
         return grid
     models = [row.labels[1] for row in grid.rows if row.labels[1]]
-    n_blocks = sum(1 for _ in groupby(models))
+    n_blocks = sum(1 for _ in groupby(models))  # stretches of rows of the same model
     are_models_blocks = n_blocks == len({*models}) < len(models)
     rows = list[GridRow]()
     last_heading = None
@@ -414,6 +414,7 @@ def figure_grid(
     def with_facts(
         cells: Iterable[CellText], n: str = "", chance: str = ""
     ) -> tuple[CellText, ...]:
+        """Returns cells with that of n before them and that of the chance level behind them."""
         before = [CellText(n)] if has_n_column else []
         after = [CellText(chance)] if has_chance_column else []
         return (*before, *cells, *after)

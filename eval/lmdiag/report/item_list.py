@@ -106,7 +106,7 @@ def list_items(
             difference=outcome.held if outcome.predictions else outcome.difference,
             place=_place_of_expected([row[0] for row in rows]),
             verdicts=[verdict(run_outcome, reference.asks) for run_outcome in outcomes],
-            predictions=[*zip(*formulas_of_runs, strict=True)],
+            predictions=[*zip(*formulas_of_runs, strict=True)],  # of each formula, in every run
             measures=_measures(tables, item),
             rows=rows, contexts=contexts, columns=columns,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What several ways of asking say of models: sentences."""
+"""Sentences on what models do in all ways of asking them, the protocols of a multiverse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a multiverse: tables, and a specification curve of each headline figure.
+"""Tables and specification curves of a multiverse: models that were asked by several protocols.
 
 Source: Simonsohn, Simmons and Nelson (2020), Specification curve analysis.
 """
@@ -92,7 +92,10 @@ def _sections(multiverse: Multiverse) -> Iterator[Section]:
 
 
 def _protocols(multiverse: Multiverse) -> Section:
-    """Returns the table of all runs, with the knobs of each and a link to its report."""
+    """Returns the table of all runs, with the choices of each and a link to its report.
+
+    Choices are those of knobs, the options of how models are asked.
+    """
     choices = multiverse.choices(*multiverse.models)
     knobs = [*choices]
     defaults = {_default_member(multiverse, model) for model in multiverse.models}
@@ -356,13 +359,14 @@ def _chart(
 
     Args:
         points: in ascending order, see `_model_points`; `choices` is taken out of them.
-        open_knobs: knob -> its choices, of knobs with several.
+        open_knobs: option of how models are asked -> its choices, if the protocols have several.
         color: of the points.
         is_percent: whether values are in percent.
         scale_values: values that the scale has to show beside those of the points.
     """
     choices_of_points = [point.pop("choices") for point in points]
-    effects = effects_of(choices_of_points, [point["value"] for point in points])
+    values = [point["value"] for point in points]
+    effects = effects_of(choices_of_points, values)  # knob -> how far it moves the figure
     largest = max(effects.values(), default=0.0)
     dots: list[dict[str, Any]] = []  # below a point, a dot in the line of each of its choices
     for knob in sorted(open_knobs, key=lambda knob: -effects.get(knob, 0.0)):

@@ -113,7 +113,7 @@ def short_percent(share: float | None) -> str:
     return f"{number(share, 'share').removesuffix('.0')}%"
 
 
-def within(figure: Any, statistic: Statistic | None) -> str:
+def interval_in_sentence(figure: Any, statistic: Statistic | None) -> str:
     """Returns the interval of a figure behind a blank, e.g. ` [20.3, 61.4]`; "" without one.
 
     Args:
@@ -160,6 +160,12 @@ def p_value(p: float) -> str:
     if p >= 0.9995:
         return "> .999"
     return f"{p:.3f}".removeprefix("0")
+
+
+def p_in_sentence(p: float) -> str:
+    """Returns a p-value as a sentence has it: `p = .043` or `p < .001`."""
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def bits(value: float | None) -> str:

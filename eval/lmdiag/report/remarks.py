@@ -119,9 +119,8 @@ def against_chance(figures: ReportFigures, task: str = "") -> list[str]:
             tested = table[(table["run"] == run) & table["p_chance"].notna()]
             task_title = f"{figures.diagnostic(name).short_title} " if len(tables) > 1 else ""
             for heading, p_chance in zip(tested["heading"], tested["p_chance"], strict=True):
-                p = numbers.p_value(p_chance)
-                sign = "" if p.startswith("<") else "= "
-                tests.append(visible(f"{task_title}{heading} p {sign}{p}"))
+                p = numbers.p_in_sentence(p_chance)
+                tests.append(visible(f"{task_title}{heading} {p}"))
         of_model = f" of {model}" if len(figures.sources) > 1 else ""
         if tests:
             lines.append(f"exact binomial test against chance{of_model}: {'; '.join(tests)}")

@@ -1,4 +1,4 @@
-"""What figures against chance say of a run, and of several: sentences.
+"""Sentences on what figures against chance say of a run, and of several.
 
 A model "prefers" something where the figure is above its chance level. All else cannot be told from
 chance. Undefined figures are passed over.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lmdiag.diagnostics import Diagnostic, Finding
 from lmdiag.report import numbers
-from lmdiag.report.numbers import percent, short_percent, within
+from lmdiag.report.numbers import interval_in_sentence, percent, short_percent
 from lmdiag.results import Figure, FigureKey, Results
 from lmdiag.results.model_labels import model_label
 from lmdiag.results.published_figures import REFERENCES, reference_figures
@@ -228,9 +228,8 @@ def _compared_with_model(comparison: Comparison, model: str) -> str:
     """
     if math.isnan(comparison.p_adjusted):
         return f"as {model} does in every item"
-    p = numbers.p_value(comparison.p_adjusted)
-    sign = "" if p.startswith("<") else "= "
-    model_share_and_test = f"({percent(comparison.base)}; adjusted p {sign}{p})"
+    p = numbers.p_in_sentence(comparison.p_adjusted)
+    model_share_and_test = f"({percent(comparison.base)}; adjusted {p})"
     if comparison.p_adjusted >= ALPHA:
         return f"which cannot be told from {model} {model_share_and_test}"
     often = "less often" if comparison.difference < 0 else "more often"
@@ -249,7 +248,9 @@ def prediction_findings(results: Results) -> list[str]:
         if figure and figure.value is not None:
             share = f"{percent(figure.value)} of the predictions hold for {name}"
             n = f"{figure.n} item{'s' if figure.n != 1 else ''}"
-            sentences.append(f"On average over {n}, {share}{within(figure, figure.statistic)}.")
+            sentences.append(
+                f"On average over {n}, {share}{interval_in_sentence(figure, figure.statistic)}."
+            )
     return sentences
 
 

@@ -100,7 +100,7 @@ class RunItems:
         """Number of words or regions, see `parts`, of all sentences; 0 for rows with blanks."""
         if self.asks != "sentence":
             return 0
-        parts_of_rows: Sequence[Any] = self.predictions.words
+        parts_of_rows: Sequence[Any] = self.predictions.words  # of each sentence its words
         if self.stimuli.regions and not self.has_critical_word:
             parts_of_rows = self.stimuli.regions
         return sum(len(parts) for parts in parts_of_rows if parts)
@@ -291,6 +291,7 @@ def _rows(
         asks: "word", "sentence" or "choice", whether words, sentences or labels have probabilities.
         folds: differences of spelling that do not count between words.
     """
+    # surprisal (bits) and probability of the word at the blank, or of the whole sentence
     table = item_rows(stimuli, predictions, {}, "sentence")
     columns = stimuli.columns()
     n = len(table)
@@ -298,7 +299,7 @@ def _rows(
     is_sentence = asks == "sentence"
     response = table["surprisal"]
     if _has_critical_word(stimuli) and any(predictions.words or ()):
-        response = item_rows(stimuli, predictions, {}, "row")["surprisal"]
+        response = item_rows(stimuli, predictions, {}, "row")["surprisal"]  # of the critical word
     text_columns = {
         name: columns.get(name, [""] * n) for name in ("right_context", "target", "condition")
     }
@@ -349,7 +350,7 @@ def _compared_values(table: DataFrame, response: Series[float], good: Series[Any
 
 
 def _has_critical_word(stimuli: Stimuli) -> bool:
-    """Whether the sentences have a critical region."""
+    """Whether the sentences have a region with the name of a critical word."""
     if not stimuli.regions:
         return False
     return bool(critical_region(stimuli.regions[0]))  # those of all rows have the same names
@@ -377,12 +378,13 @@ def _item_names(stimuli: Stimuli) -> list[str]:
 
 def _with_blanks(columns: Columns) -> list[str]:
     """Returns the text of each row with "____" in place of its word: "A robin is a ____."."""
+    # where spaces stand at the blank, if not where they usually do
     gap_spaces = columns.get("gap_spaces", [""] * len(columns["id"]))
     column_values = (columns["context"], columns["right_context"], columns["target"], gap_spaces)
     texts = []
     for context, right_context, target, gap in zip(*column_values, strict=True):
         query = Query(context, right_context, *GAP_SPACES[gap])
-        before, after = query.around(target)
+        before, after = query.around(target)  # the text before and after the blank
         texts.append(f"{before}____{after}")
     return texts
 
@@ -393,7 +395,7 @@ def top_words(
     expected: Sequence[str],
     folds: Collection[Fold] = (),
 ) -> list[TopWord]:
-    """Returns the words of a list, most probable first, with what pages show of each.
+    """Returns word, probability (None if unknown) and whether it is expected, for each word.
 
     Args:
         words: most probable first; None without a list.

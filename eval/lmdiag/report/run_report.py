@@ -402,7 +402,7 @@ def _has_response(report: Report) -> bool:
 
 
 def _headline_content(report: Report, grids: Sequence[Grid]) -> dict[str, Any]:
-    """Returns what the macro `headline` in `cards/layouts.html.j2` needs: tables, legend and looks.
+    """Returns what the macro `headline` in `cards/layouts.html.j2` needs: tables, legend, colours.
 
     Up to four models are columns of a table with a scale; more are the rows of tables with shades.
 

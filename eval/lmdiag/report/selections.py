@@ -277,6 +277,7 @@ def chosen_run(run: Run, tasks: Sequence[str], measures: Sequence[str]) -> Run:
             choices = f"{suggest(task, results.tasks)}: choose from {', '.join(results.tasks)}"
             raise BadInput(f"{run.path} has no task {task}{choices}")
     chosen_tasks = [task for task in results.tasks if not tasks or task in tasks]
+    # copies, of which the contents are replaced below
     settings_of_task = {task: {**results.tasks[task]} for task in chosen_tasks}
     if measures:
         contents = [

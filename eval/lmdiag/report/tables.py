@@ -57,7 +57,8 @@ numbered after the runs.
 def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Grid:
     """Returns selected figures as a printed table.
 
-    The values of `shape.rows` are the rows, those of `shape.columns` the columns. Of several runs,
+    The values of `shape.rows` are the rows, those of `shape.columns` the columns: with the rows
+    ("level",) and the columns "measure", a level is a row and a measure a column. Of several runs,
     each has a row; then follow the models of the paper.
 
     Args:
@@ -182,7 +183,7 @@ def _reference_cells(figures: ReportFigures, table: pd.DataFrame) -> dict[str, d
         first_number.setdefault(address, number)
     keys = [*map(FigureKey, *(table[name].tolist() for name in FigureKey._fields))]
     references = dict[str, dict[int, CellText]]()
-    for model, name in REFERENCES.items():
+    for model, name in REFERENCES.items():  # id of a model of the paper, and its name
         if model in shown_models:
             continue
         cells = {}
@@ -268,7 +269,7 @@ def overview(figures: ReportFigures) -> Section:
 def _overview_of_many(task: str, figures: ReportFigures) -> Grid:
     """Returns a table with a row per model and a column per headline figure of a task."""
     table = headlines(task, figures)
-    # published figures would have rows of their own between those of the models
+    # without `reported`, published figures stand in rows of their models, not below those of runs
     table = table.assign(address_label=table["heading"], reported=None)
     shape = TableShape(figures.diagnostic(task).title, "", (), (), "address")
     return _pivot(figures, shape, table)
@@ -370,6 +371,7 @@ def _formulas(columns: Mapping[str, Sequence[Any]]) -> dict[str, str]:
         columns: of rows of suites, `suite` and `formulas`, the predictions of the suite of a row.
     """
     suites = columns.get("suite", ())
+    # the rows of a suite have the same formulas; rows that are not of suites have no such columns
     formulas_of_suite = dict(zip(suites, columns.get("formulas", ()), strict=False))
     formulas = {}
     for suite, suite_formulas in formulas_of_suite.items():
