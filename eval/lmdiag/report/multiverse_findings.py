@@ -88,7 +88,7 @@ def _verdicts_of_figures(multiverse: Multiverse, model: str) -> dict[str, set[Ve
     """Returns label of a figure -> its distinct verdicts against chance in all ways of asking.
 
     Figures without a test against chance are left out, and those that have the same verdict in all
-    ways but one in which all contrasts are tied, so that there is no test.
+    ways but some in which all contrasts are tied, so that there is no test.
     """
     runs = [multiverse.runs[number] for number in multiverse.numbers_of(model)]
     has_several_tasks = len({headline.task for headline in multiverse.figures}) > 1

@@ -74,8 +74,8 @@ def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Gr
         names = table.get(f"{side}_label", table[side])
         names_of[side] = dict(zip(table[side], names, strict=True)) | {**shape.labels}
     n_runs = len(figures.sources)
-    references = _reference_cells(figures, table)
-    cells = _pivot_cells(shape, table, n_runs, [*references.values()])
+    references = _reference_cells(figures, table)  # model of the paper -> its cells
+    cells = _pivot_cells(shape, table, n_runs, [*references.values()])  # by values and run
     ranks = [_ranks_in(table, side) for side in shape.rows]
     columns = _ranks_in(table, shape.columns)
     has_model_labels = n_runs > 1 or not shape.rows
@@ -214,6 +214,7 @@ def _tables(
     breakdowns = figures.table["by"][figures.table["task"] == task].unique()
     shape_of_all = TableShape("All measures", "", ("*",), ("address",), "setting", (*breakdowns,))
     all_figures = figures.select(task, shape_of_all)
+    # without measures in place of which another one is shown
     all_figures = all_figures[~all_figures["measure"].map(shown_as).astype(bool)]
     unused = all_figures.sort_values(["measure_rank", "by_rank", "level_rank"], kind="stable")
     declared = figures.diagnostic(task).tables
