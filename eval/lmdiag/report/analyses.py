@@ -190,11 +190,12 @@ class _RunsAnalysis(NamedTuple):
 
 
 def _analysis_of_runs(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> _RunsAnalysis:
-    """Analyses a task of some runs.
+    """Returns the analysis of a task, the number of its suites, and a chart of its regions.
 
     Args:
-        runs, task, arguments: see `_conditions_section`. The region in the arguments, which is
-            taken out of them, is its number or name, "all", or "sentence" for whole sentences.
+        runs: that have the task.
+        arguments: of `analyse_table`. Its `region`, which is taken out of them, is the number or
+            name of a region, "all", or "sentence" for whole sentences.
     """
     from lmdiag.report.charts.conditions import condition_plot  # loads pandas
 
@@ -202,7 +203,7 @@ def _analysis_of_runs(runs: Sequence[Run], task: str, arguments: dict[str, Any])
     stimuli = runs[0].stimuli[task]
     asks = stimuli.diagnostic.asks
     labels = run_labels([run.results for run in runs])
-    if asks == "sentence":
+    if asks == "sentence":  # surprisals of causal and other models are on different scales
         arguments["not_compared"] = [labels[position] for position in runs_of_other_kind(runs)]
     per: Per = "row"
     if region == WHOLE_SENTENCE:
@@ -210,7 +211,8 @@ def _analysis_of_runs(runs: Sequence[Run], task: str, arguments: dict[str, Any])
         region = ""
     analysis = analyse_table(items_of(runs, task=task, per=per, labels=labels), **arguments)
     n_suites = analysis.cells["suite"].nunique() if "suite" in analysis.cells else 0
-    analysis = replace(analysis, part="" if n_suites else PARTS_OF[asks], warnings=())
+    part = "" if n_suites else PARTS_OF[asks]  # what the response is of, in words
+    analysis = replace(analysis, part=part, warnings=())  # warnings: `designs_of` has them
     if stimuli.regions is None:
         if region:
             raise BadInput(f"--region {region}: {task} has no regions")

@@ -113,7 +113,7 @@ def comparisons_output(comparisons: Comparisons) -> Output:
     sections = []
     for pair in pairs:
         title = pair.table.title if len(names) > 2 else ""
-        plots = Deferred(partial(getattr, pair, "plots"))
+        plots = Deferred(partial(getattr, pair, "plots"))  # made when a format reads them
         sections.append(Section(title, [pair.table], plots=plots))
     if sections:
         sections[-1] = sections[-1]._replace(

@@ -305,6 +305,8 @@ def _model_points(
 ) -> list[dict[str, Any]]:
     """Returns the points of the curve of a model: figures for `curve_chart`, and `choices`.
 
+    A point that is not `solid` has a figure that is not distinguishable from its chance level.
+
     Args:
         curve: number and figure of each member, see `Multiverse.curve`.
     """
@@ -333,16 +335,17 @@ def _difference_points(
     varying_knobs = multiverse.choices(reference)
     default_pair = (_default_member(multiverse, reference), _default_member(multiverse, new))
     points = []
-    for pair, x in multiverse.differences(headline, new).items():
+    for pair, comparison in multiverse.differences(headline, new).items():
         reference_choices, new_choices = (multiverse.members[number].choices for number in pair)
         choices = reference_choices | new_choices
         for knob, choice in reference_choices.items():
             if knob in varying_knobs:
                 choices[knob] = choice
         points.append({
-            "value": x.difference, "low": x.ci_low, "high": x.ci_high, "chance": 0.0,
-            "n": x.n, "n_tied": x.n_tied or None, "p": x.p, "p_adjusted": x.p_adjusted,
-            "solid": x.p < ALPHA, "default": pair == default_pair, "choices": choices,
+            "value": comparison.difference, "low": comparison.ci_low, "high": comparison.ci_high,
+            "chance": 0.0, "n": comparison.n, "n_tied": comparison.n_tied or None,
+            "p": comparison.p, "p_adjusted": comparison.p_adjusted,
+            "solid": comparison.p < ALPHA, "default": pair == default_pair, "choices": choices,
         })  # fmt: skip
     return points
 

@@ -146,7 +146,7 @@ def _rows_left_out(content: SettingResults, where: str, remedy: str) -> Iterator
 
     Args:
         where: model and setting, " by gpt2 in shuffled contexts", as far as there are several.
-        remedy: see `_bos_remedy`.
+        remedy: what a user can do for first words, see `_bos_remedy`.
     """
     for state, rows in (("unscorable", content.unscorable), ("censored", content.censored)):
         if rows:

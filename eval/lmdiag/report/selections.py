@@ -234,10 +234,10 @@ def _select_headlines(task: str, figures: ReportFigures) -> pd.DataFrame:
     declared = [
         selection
         for selection in figures.diagnostic(task).headlines
-        if selection.unless not in measures
+        if selection.unless not in measures  # else this measure takes their place
     ]
     parts = [figures.select(task, selection) for selection in declared]
-    if all(part.empty for part in parts):
+    if all(part.empty for part in parts):  # those that data of any name have
         parts = [figures.select(task, selection) for selection in diagnostics.get("").headlines]
     parts += [figures.select(task, selection) for selection in CHOICE_HEADLINES]
     table = pd.concat([part for part in parts if len(part)] or parts)
