@@ -105,14 +105,16 @@ def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> li
     for task in dict.fromkeys(task for run in runs for task in run.stimuli):
         runs_of_task = [run for run in runs if task in run.stimuli]
         rows = runs_of_task[0].stimuli[task]
-        design = design_of(rows, all_options)
+        design = design_of(rows, all_options)  # what the columns are used for
         warnings = []
         if design:
             warnings = [visible(f"{WARNING}{line}") for line in design.warnings]
         arguments = all_options.given()
         if rows.whole is not None and design and design.levels:
-            arguments["conditions"] = tuple(design.levels)  # of a sample, those of all rows
+            # the run asked a sample: its conditions are those of all rows
+            arguments["conditions"] = tuple(design.levels)
         items = item_columns(all_options, rows.columns())
+        # whether all columns that name items have values
         has_items = all(any(rows.columns().get(name, ())) for name in items)
         section = Section("conditions")
         if has_items and task not in diagnostics.built_in() and rows.form != "cloze":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from pandas import isna
 
@@ -19,6 +19,7 @@ from lmdiag.analysis.rows import EACH_REGION
 from lmdiag.report import numbers
 from lmdiag.report.labels import noun_of
 from lmdiag.report.reported_tests import (
+    DIRECTIONS,
     ReportedTest,
     clear_tests,
     p_below_alpha,
@@ -358,9 +359,8 @@ def _sentence_on_groups(analysis: Analysis, effects: Sequence[_Effect], noun: st
     tests = [_test_with_exact_p(effect) for effect in effects]
     clear = [test for test in tests if test.is_clear]
     effect = effects[0]  # conditions, levels and adjustment are the same in all groups
-    directions: tuple[Literal["higher", "lower"], ...] = ("higher", "lower")
     parts = []
-    for direction in directions:
+    for direction in DIRECTIONS:
         if tests_of_direction := clear_tests(tests, direction):
             names = subjects_with_values(tests_of_direction, len(tests), noun)
             if effect.is_interaction:

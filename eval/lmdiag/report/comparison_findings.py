@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
 
-from lmdiag.report.reported_tests import ReportedTest, clear_tests, untested_values
+from lmdiag.report.reported_tests import DIRECTIONS, ReportedTest, clear_tests, untested_values
 from lmdiag.text import MOST_NAMED, capital, listing, listing_of_first, visible
 
 _LAYER_OR_STEP = re.compile(r"(layer|step) \d+")
 """Matches what layers and checkpoints are called; other names are those of models."""
-
-_DIRECTIONS: tuple[Literal["higher", "lower"], ...] = ("higher", "lower")
-"""On which side of the base a figure is, in the order of the sentences."""
 
 
 def findings_on_pair(new: str, base: str, tests: Sequence[ReportedTest]) -> Iterator[str]:
@@ -41,7 +37,7 @@ def findings_on_pair(new: str, base: str, tests: Sequence[ReportedTest]) -> Iter
         yield f"In {all_figures}, {names} do not differ in any item."
         return
     differences = []
-    for direction in _DIRECTIONS:
+    for direction in DIRECTIONS:
         clear = sorted(clear_tests(tests, direction), key=lambda test: test.p)
         if clear:
             figures = listing_of_first([test.subject_with_value for test in clear])
@@ -90,7 +86,7 @@ def findings_on_pairs(base: str, pairs: Mapping[str, Sequence[ReportedTest]]) ->
     counts = []
     for new, tests in pairs.items():
         sides = []
-        for direction in _DIRECTIONS:
+        for direction in DIRECTIONS:
             if n_clear := len(clear_tests(tests, direction)):
                 sides.append(f"{direction} in {n_clear}")
         counts.append(f"{visible(new)} is {listing(sides or [_without_clear_test(tests)])}")

@@ -344,7 +344,7 @@ def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
     if table.has_critical_word:
         words = words._replace(alone="surprisal of the critical word")
     is_compared = any(item.verdicts[0][0] != "plain" for item in listed_items)
-    orders = {"order": "order of the data"}
+    orders = {"order": "order of the data"}  # values that begin with "-" sort the highest first
     if is_compared:
         orders["difference"] = f"{words.difference}, lowest first"
         orders["-difference"] = f"{words.difference}, highest first"

@@ -75,6 +75,7 @@ def framing_facts(protocol: Protocol) -> dict[str, str]:
     scoring_options = vars(ScoringOptions())  # these change how answers are scored, not contexts
     for option, knob in KNOBS.items():
         if knob.is_changed(protocol) and knob.name not in scoring_options:
+            # a template that is known by a name, such as the chat template, is called by it
             name = f"{knob.template} template" if knob.has_template(protocol) else option
             facts[name.replace("-", " ")] = getattr(protocol, knob.name).replace("\n", "⏎")
     return {name: visible(text) for name, text in facts.items()}
@@ -132,7 +133,7 @@ def _sentence_facts(results: Results) -> dict[str, str]:
         probability = "pseudo-log-likelihood of each word: each of its tokens is masked in turn"
         if protocol.pll == "within-word":
             probability += ", together with the later tokens of the word"
-        if model.kind == "mntp":
+        if model.kind == "mntp":  # such a model predicts a token where the one before it stands
             probability += "; read one place before it"
     else:
         probability = "of each word of a sentence, given all before it"

@@ -9,6 +9,12 @@ from typing import Literal, NamedTuple
 from lmdiag.studies.comparison import ALPHA
 from lmdiag.text import listing
 
+Direction = Literal["higher", "lower"]
+"""On which side of zero a value lies: above or below."""
+
+DIRECTIONS: tuple[Direction, ...] = ("higher", "lower")
+"""In the order of sentences."""
+
 
 class ReportedTest(NamedTuple):
     """A difference, or another quantity with a sign, and the test of it.
@@ -43,7 +49,7 @@ class ReportedTest(NamedTuple):
         return self.p < ALPHA
 
     @property
-    def direction(self) -> Literal["higher", "lower", ""]:
+    def direction(self) -> Direction | Literal[""]:
         """On which side of zero the value lies; "" for zero and for an undefined value."""
         if self.value == 0 or math.isnan(self.value):
             return ""
@@ -55,9 +61,7 @@ class ReportedTest(NamedTuple):
         return f"{self.subject} ({self.text})"
 
 
-def clear_tests(
-    tests: Sequence[ReportedTest], direction: Literal["higher", "lower"]
-) -> list[ReportedTest]:
+def clear_tests(tests: Sequence[ReportedTest], direction: Direction) -> list[ReportedTest]:
     """Returns the tests that reject with a value above zero ("higher") or below ("lower")."""
     return [test for test in tests if test.is_clear and test.direction == direction]
 
