@@ -150,6 +150,8 @@ class ReportFigures:
         They are in the order of the selection: by break-down, then level, measure and run.
 
         Args:
+            task: name of the task.
+            selection: says which measures, break-downs and levels are selected.
             settings: "none", unperturbed, if empty. A declared table with `setting` as a side has
                 all settings.
 
@@ -179,6 +181,7 @@ class ReportFigures:
                 continue
             if row_by and level_ranks and level not in level_ranks:
                 continue
+            # figures over all items, whose level is "", stand before those of listed levels
             level_rank = level_ranks.get(level, -1) if level_ranks else usual_rank
             rows.append((by_ranks[row_by], level_rank, measure_ranks[measure], run, position))
         rows.sort()

@@ -115,17 +115,23 @@ def _pivot_cells(
     n_runs: int,
     references: Sequence[Mapping[int, CellText]],
 ) -> _CellsOfRows:
-    """Returns the cells of a printed table by the keys of their rows, see `_CellsOfRows`.
+    """Returns key of a row of a printed table -> value of its columns -> cell.
+
+    A key has the values of the columns `shape.rows`, then the number of the run. Published models
+    have the numbers after those of the runs.
 
     Args:
         shape, table: see `_pivot`.
-        references: number of a row of `table` -> cell, of each published model.
+        n_runs: number of runs.
+        references: of each published model, number of a row of `table` -> cell.
     """
     sides = (*shape.rows, shape.columns)
+    # of each row of `table`, the values that say where its figure stands
     values_of_figures = [*zip(*(table[side].tolist() for side in sides), strict=True)]
     cells: _CellsOfRows = {}
 
     def put(number: int, run: int, cell: CellText) -> None:
+        """Adds a cell where the figure of a row of `table` stands, by its number."""
         *row_values, column = values_of_figures[number]
         cells_of_row = cells.setdefault((*row_values, run), {})
         if column in cells_of_row:
