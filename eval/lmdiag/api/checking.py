@@ -99,10 +99,10 @@ def check(
 
     >>> import lmdiag
     >>> rows = {"item": [1, 1], "number": ["sg", "pl"], "sentence": ["A hen ran.", "Hens ran."]}
-    >>> found = lmdiag.check(rows)
-    >>> [(column.name, column.use) for column in found.columns]
+    >>> table_check = lmdiag.check(rows)
+    >>> [(column.name, column.use) for column in table_check.columns]
     [('item', 'item'), ('number', 'condition'), ('sentence', 'sentence')]
-    >>> found.reads
+    >>> table_check.reads
     ('item 1, sg: A hen ran.',)
     """
     keywords: dict[str, Any] = {**reading}
@@ -110,21 +110,21 @@ def check(
     options = TableOptions.of(keywords)
     data = str(table) if isinstance(table, Path) else table
     file = data if isinstance(data, str) else MEMORY
-    checked = TableCheck(file, task or "", options=options, design=design)
+    record = TableCheck(file, task or "", options=options, design=design)
     source: Table | None = None
     # after an error, the record has what was read until then
     try:
-        checked = replace(checked, task=task or stimuli.only_task(stimuli.tasks(data), data))
-        source = _source_table(data, checked.task, options)
-        checked = replace(checked, n_rows=len(source or ()), first_rows=_first_rows(source))
-        return _check_rows(checked, source, data, model, allow_duplicates=allow_duplicates)
+        record = replace(record, task=task or stimuli.only_task(stimuli.tasks(data), data))
+        source = _source_table(data, record.task, options)
+        record = replace(record, n_rows=len(source or ()), first_rows=_first_rows(source))
+        return _check_rows(record, source, data, model, allow_duplicates=allow_duplicates)
     except BadInput as error:
-        columns = _checked_columns(checked, source, ())
-        return _with_problems(replace(checked, columns=columns, error=str(error)))
+        columns = _checked_columns(record, source, ())
+        return _with_problems(replace(record, columns=columns, error=str(error)))
 
 
 def _check_rows(
-    checked: TableCheck, source: Table | None, table: Any, model: str | None, *,
+    record: TableCheck, source: Table | None, table: Any, model: str | None, *,
     allow_duplicates: bool,
 ) -> TableCheck:  # fmt: skip
     """Completes the record of a table: what is read of it, or options that may read it.
@@ -132,30 +132,28 @@ def _check_rows(
     Raises `BadInput` for what is wrong in the table.
 
     Args:
-        checked: the record so far: the options, the size of the table and its first rows.
+        record: the record so far: the options, the size of the table and its first rows.
         source: the table as its file has it; None for test suites.
         table: the name of its file, or its rows in memory.
         model: model whose tokenizer is tried on the texts; None for none.
     """
-    stored_options = checked.options.stored()
+    stored_options = record.options.stored()
     try:
-        rows = stimuli.load(
-            table, checked.task, allow_duplicates=allow_duplicates, **stored_options
-        )
+        rows = stimuli.load(table, record.task, allow_duplicates=allow_duplicates, **stored_options)
     except UnknownLayout as unknown:
-        return _check_unknown_layout(checked, source, unknown, table)
+        return _check_unknown_layout(record, source, unknown, table)
     tokens = tuple(_byte_split_lines(rows, model)) if model else ()
-    checked = replace(_check_stimuli(checked, source, rows), tokens=tokens)
-    if checked.command != "run" or rows.form != "sentences" or rows.regions or not source:
-        return checked
+    record = replace(_check_stimuli(record, source, rows), tokens=tokens)
+    if record.command != "run" or rows.form != "sentences" or rows.regions or not source:
+        return record
 
     def read_with(further: TableOptions) -> Stimuli:
         """Returns the rows that are read with further options."""
-        options = checked.options.with_further(further).stored()
-        return stimuli.load(table, checked.task, allow_duplicates=allow_duplicates, **options)
+        options = record.options.with_further(further).stored()
+        return stimuli.load(table, record.task, allow_duplicates=allow_duplicates, **options)
 
-    command_lines = _command_with_contexts(checked, source, read_with)
-    return replace(checked, others=(*checked.others, *command_lines))
+    command_lines = _command_with_contexts(record, source, read_with)
+    return replace(record, others=(*record.others, *command_lines))
 
 
 def _source_table(table: Any, task: str, options: TableOptions) -> Table | None:
@@ -190,7 +188,7 @@ def _first_rows(source: Table | None) -> tuple[Mapping[str, str], ...]:
 # ---- what is read --------------------------------------------------------------------------------
 
 
-def _check_stimuli(checked: TableCheck, source: Table | None, rows: Stimuli) -> TableCheck:
+def _check_stimuli(record: TableCheck, source: Table | None, rows: Stimuli) -> TableCheck:
     """Adds to the record what is read of stimuli: texts, design, columns and warnings.
 
     Args:
@@ -200,12 +198,12 @@ def _check_stimuli(checked: TableCheck, source: Table | None, rows: Stimuli) -> 
     from lmdiag.stimuli.designs.design import check_columns, design_of, item_columns
     from lmdiag.stimuli.proposing.other_rows import responses_beside_texts
 
-    options = DesignOptions(**checked.design.stored())
+    options = DesignOptions(**record.design.stored())
     check_columns({rows.task: rows}, options)
     design = design_of(rows, options)
     columns = rows.columns()
     if design is None:  # items of a built-in diagnostic, or test suites
-        return replace(checked, n_rows=len(rows), columns=_checked_columns(checked, source, ()))
+        return replace(record, n_rows=len(rows), columns=_checked_columns(record, source, ()))
     is_cloze = rows.form == "cloze"
     source_columns = columns if source is None else source.columns
     other_rows = None
@@ -213,8 +211,8 @@ def _check_stimuli(checked: TableCheck, source: Table | None, rows: Stimuli) -> 
         other_rows = _rows_beside_sentences(rows, source_columns)
         other_rows = other_rows or responses_beside_texts(source_columns)
         other_rows = _with_item_of(other_rows, rows, source_columns)
-    checked = replace(
-        checked,
+    record = replace(
+        record,
         command="cloze" if is_cloze else "run",
         n_rows=design.n_rows,
         form=design.form,
@@ -227,7 +225,7 @@ def _check_stimuli(checked: TableCheck, source: Table | None, rows: Stimuli) -> 
         conditions=tuple(design.levels),
         cells=design.cells,
         n_complete=design.n_complete,
-        regions={} if checked.options.critical else _regions(rows),
+        regions={} if record.options.critical else _regions(rows),
         comparing=design.comparing_options,
         warnings=tuple(design.warnings),
         other=other_rows.text() if other_rows else "",
@@ -240,7 +238,7 @@ def _check_stimuli(checked: TableCheck, source: Table | None, rows: Stimuli) -> 
         uses.append(CheckedColumn(name, "condition", levels=levels))
     for name, why in design.other_uses.items():
         uses.append(CheckedColumn(name, _use_of(name, why), why))
-    return _with_problems(replace(checked, columns=_checked_columns(checked, source, uses)))
+    return _with_problems(replace(record, columns=_checked_columns(record, source, uses)))
 
 
 def _with_item_of(
@@ -299,7 +297,7 @@ def _rows_beside_sentences(rows: Stimuli, columns: Mapping[str, Sequence[Any]]) 
 
 
 def _command_with_contexts(
-    checked: TableCheck, source: Table, read_with: Callable[[TableOptions], Stimuli]
+    record: TableCheck, source: Table, read_with: Callable[[TableOptions], Stimuli]
 ) -> Iterator[str]:
     """Yields the most likely command that joins other columns of text to the sentences.
 
@@ -313,15 +311,15 @@ def _command_with_contexts(
     """
     columns = {name: values for name, values in source.columns.items() if name not in ROW_NAMES}
     for reading in readings_with_contexts(columns, read_with):
-        proposal = _proposal(checked, reading, ())
+        proposal = _proposal(record, reading, ())
         if proposal:
-            yield f"or: lmdiag run {shlex.quote(checked.file)} --model M {proposal.typed}"
+            yield f"or: lmdiag run {shlex.quote(record.file)} --model M {proposal.typed}"
             yield f"reads: {proposal.rows[0]}"
             return
 
 
 def _check_unknown_layout(
-    checked: TableCheck, source: Table | None, unknown: UnknownLayout, table: Any
+    record: TableCheck, source: Table | None, unknown: UnknownLayout, table: Any
 ) -> TableCheck:
     """Adds to the record what a table may be whose layout `run` does not know.
 
@@ -333,36 +331,36 @@ def _check_unknown_layout(
         unknown: the error of `lmdiag.load_stimuli`, with what it says of the rows.
         table: the name of the file, or rows in memory.
     """
-    checked = replace(checked, n_rows=len(unknown.table), lacks=unknown.lacks, command="")
-    checked = replace(checked, columns=_checked_columns(checked, source, ()))
+    record = replace(record, n_rows=len(unknown.table), lacks=unknown.lacks, command="")
+    record = replace(record, columns=_checked_columns(record, source, ()))
     other_rows = unknown.other
-    named_by_user = _named_items_and_conditions(checked, unknown)
+    named_by_user = _named_items_and_conditions(record, unknown)
     if other_rows is None:
-        return _check_proposals(checked, source, unknown, table)
+        return _check_proposals(record, source, unknown, table)
     if other_rows.command == "analyse":
-        items = {"item": checked.design.item[0]} if checked.design.item else {}
+        items = {"item": record.design.item[0]} if record.design.item else {}
         other_rows = other_rows._replace(
             columns={**other_rows.columns, **items},
-            items=checked.design.item,
-            conditions=checked.design.conditions,
+            items=record.design.item,
+            conditions=record.design.conditions,
         )
     elif named_by_user:
         names = ", ".join(named_by_user)
         problem = f"{names} cannot be items or conditions here: {other_rows.text()}"
-        raise BadInput(f"{checked.file}: {problem}; leave out --item and --conditions")
-    checked = replace(checked, other=other_rows.text())
+        raise BadInput(f"{record.file}: {problem}; leave out --item and --conditions")
+    record = replace(record, other=other_rows.text())
     if other_rows.command == "analyse" and {*other_rows.columns} >= {"item", "response"}:
-        return _check_responses(checked, source, unknown.table, other_rows)
-    checked = replace(checked, options=checked.options.with_further(other_rows.options))
+        return _check_responses(record, source, unknown.table, other_rows)
+    record = replace(record, options=record.options.with_further(other_rows.options))
     if other_rows.command == "surprisal":
-        return _check_words(checked, source, unknown, other_rows, table)
+        return _check_words(record, source, unknown, other_rows, table)
     if other_rows.command == "cloze":
-        return _check_cloze_responses(checked, source, table)
-    return checked
+        return _check_cloze_responses(record, source, table)
+    return record
 
 
 def _check_proposals(
-    checked: TableCheck, source: Table | None, unknown: UnknownLayout, table: Any
+    record: TableCheck, source: Table | None, unknown: UnknownLayout, table: Any
 ) -> TableCheck:
     """Adds to the record the options with which `run` may read a table of an unknown layout.
 
@@ -371,25 +369,25 @@ def _check_proposals(
     """
     from lmdiag.stimuli.proposing.other_rows import responses_beside_texts
 
-    readings = [_without_proposed_item(checked, reading, table) for reading in unknown.readings]
-    proposals = [_proposal(checked, reading, unknown.notes) for reading in readings]
+    readings = [_without_proposed_item(record, reading, table) for reading in unknown.readings]
+    proposals = [_proposal(record, reading, unknown.notes) for reading in readings]
     responses = responses_beside_texts(own_names(unknown.table.columns))
     if readings:
         responses = _with_item_of(responses, readings[0].rows, unknown.columns)
     return replace(
-        checked,
+        record,
         notes=source.notes if source else (),
         proposals=tuple(proposal for proposal in proposals if proposal),
         others=(f"perhaps: {responses.text()}",) if responses else (),
     )
 
 
-def _named_items_and_conditions(checked: TableCheck, unknown: UnknownLayout) -> tuple[str, ...]:
+def _named_items_and_conditions(record: TableCheck, unknown: UnknownLayout) -> tuple[str, ...]:
     """Returns the columns that the user names as items and conditions.
 
     `BadInput` for a name that is neither a column of the file nor one that proposed options make.
     """
-    named_by_user = (*checked.design.item, *checked.design.conditions)
+    named_by_user = (*record.design.item, *record.design.conditions)
     columns = dict.fromkeys(unknown.columns)
     for reading in unknown.readings:
         columns |= dict.fromkeys(reading.rows.columns())
@@ -397,11 +395,11 @@ def _named_items_and_conditions(checked: TableCheck, unknown: UnknownLayout) -> 
         if column_like(name, columns) not in columns:
             existing = ", ".join(unknown.columns)[:_LONGEST_LIST]
             problem = f"no column {name!r}{suggest(name, columns)}"
-            raise BadInput(f"{checked.file}: {problem}; there are {existing}")
+            raise BadInput(f"{record.file}: {problem}; there are {existing}")
     return named_by_user
 
 
-def _without_proposed_item(checked: TableCheck, reading: Reading, table: Any) -> Reading:
+def _without_proposed_item(record: TableCheck, reading: Reading, table: Any) -> Reading:
     """Returns what is read without the proposed column of items, if the user names such columns.
 
     Args:
@@ -410,13 +408,13 @@ def _without_proposed_item(checked: TableCheck, reading: Reading, table: Any) ->
     """
     columns = tuple(text for text in reading.options.columns if not text.startswith("item="))
     options = replace(reading.options, columns=columns)
-    if not checked.design.item or options == reading.options:
+    if not record.design.item or options == reading.options:
         return reading
-    rows = stimuli.load(table, checked.task, **checked.options.with_further(options).stored())
+    rows = stimuli.load(table, record.task, **record.options.with_further(options).stored())
     return reading._replace(options=options, rows=rows)
 
 
-def _proposal(checked: TableCheck, reading: Reading, notes: Iterable[str]) -> Proposal | None:
+def _proposal(record: TableCheck, reading: Reading, notes: Iterable[str]) -> Proposal | None:
     """Returns a reading as a proposal; None if it lacks a column that the user names.
 
     Args:
@@ -425,8 +423,8 @@ def _proposal(checked: TableCheck, reading: Reading, notes: Iterable[str]) -> Pr
     """
     from lmdiag.stimuli.designs.design import check_columns, design_of
 
-    options = checked.options.with_further(reading.options)
-    factors = DesignOptions(**checked.design.stored())
+    options = record.options.with_further(reading.options)
+    factors = DesignOptions(**record.design.stored())
     try:
         check_columns({reading.rows.task: reading.rows}, factors)
     except BadInput:
@@ -438,7 +436,7 @@ def _proposal(checked: TableCheck, reading: Reading, notes: Iterable[str]) -> Pr
 
 
 def _check_responses(
-    checked: TableCheck, source: Table | None, table: Table, other_rows: OtherRows
+    record: TableCheck, source: Table | None, table: Table, other_rows: OtherRows
 ) -> TableCheck:
     """Adds to the record what `analyse` reads of a table of responses: response, items, conditions.
 
@@ -464,12 +462,12 @@ def _check_responses(
     refuse_lookalike_levels(uses)
     refuse_between_items(uses)
     conditions_of_readers = [name for name in uses.other_uses if is_within_readers(uses, name)]
-    if conditions_of_readers and not (uses.conditions or checked.design.item):
+    if conditions_of_readers and not (uses.conditions or record.design.item):
         rows_of_readers = other_rows._replace(
             items=(uses.reader_column,), conditions=conditions_of_readers[:1]
         )
-        checked = replace(checked, other=rows_of_readers.text())
-        return _check_responses(checked, source, table, rows_of_readers)
+        record = replace(record, other=rows_of_readers.text())
+        return _check_responses(record, source, table, rows_of_readers)
     columns = [CheckedColumn(response, "response")]
     columns += [CheckedColumn(name, "item") for name in items]
     for name, levels in uses.conditions.items():
@@ -485,8 +483,8 @@ def _check_responses(
     if no_conditions:
         warnings = [*warnings, no_conditions]
     is_named_item = [*map(folded, items)] == ["item"]  # needs no option
-    checked = replace(
-        checked,
+    record = replace(
+        record,
         command="analyse",
         design=FactorOptions(
             conditions=tuple(other_rows.conditions),
@@ -497,11 +495,11 @@ def _check_responses(
         conditions=tuple(uses.conditions),
         warnings=tuple(warnings),
     )
-    return _with_problems(replace(checked, columns=_checked_columns(checked, source, columns)))
+    return _with_problems(replace(record, columns=_checked_columns(record, source, columns)))
 
 
 def _check_words(
-    checked: TableCheck,
+    record: TableCheck,
     source: Table | None,
     unknown: UnknownLayout,
     other_rows: OtherRows,
@@ -520,15 +518,15 @@ def _check_words(
 
     response = other_rows.response
     procedure = Procedure(response=response or "surprisal")
-    checked = replace(checked, command="surprisal", response=response)
+    record = replace(record, command="surprisal", response=response)
     try:
-        words = read_human(table, chosen=procedure, options=checked.options)
+        words = read_human(table, chosen=procedure, options=record.options)
         texts = words.running_texts().texts
     except BadInput as problem:
-        return replace(checked, others=(f"then: {problem}",))
+        return replace(record, others=(f"then: {problem}",))
     first_text, _ = words.reads()
-    checked = replace(
-        checked,
+    record = replace(
+        record,
         notes=tuple(words.notes),
         reads=(first_text.removeprefix("reads "),),
         texts=f"{len(texts):,}, of {len(words.place_of_word):,} words",
@@ -536,40 +534,38 @@ def _check_words(
     )
     uses = [CheckedColumn(name, use) for name, use in words.uses().items()]
     # the names of these uses say in words what a column is
-    columns = [
-        replace(column, why=column.use) for column in _checked_columns(checked, source, uses)
-    ]
-    checked = replace(checked, columns=tuple(columns))
+    columns = [replace(column, why=column.use) for column in _checked_columns(record, source, uses)]
+    record = replace(record, columns=tuple(columns))
     if not response:
-        return _with_problems(checked)
+        return _with_problems(record)
     # with a response, `fit` and, if conditions are found, `analyse` read the table, too
     response_option = f"--response {shlex.quote(response)}"
-    typed = " ".join(filter(None, [as_typed(checked.options), response_option]))
+    typed = " ".join(filter(None, [as_typed(record.options), response_option]))
     model = "" if "surprisal" in unknown.columns else "--model M "
-    others = [f"response: lmdiag fit {shlex.quote(checked.file)} {model}{typed}"]
+    others = [f"response: lmdiag fit {shlex.quote(record.file)} {model}{typed}"]
     if "item" in unknown.table.columns:
         levels = _uses_of_responses(unknown.table, ["item"], response).conditions
         conditions = [name for name in levels if name not in other_rows.columns.values()]
         if conditions:
-            command = f"lmdiag analyse {shlex.quote(checked.file)} {response_option}"
+            command = f"lmdiag analyse {shlex.quote(record.file)} {response_option}"
             others.append(f"conditions: {', '.join(conditions)}: {command}")
-    return _with_problems(replace(checked, others=(*checked.others, *others)))
+    return _with_problems(replace(record, others=(*record.others, *others)))
 
 
-def _check_cloze_responses(checked: TableCheck, source: Table | None, table: Any) -> TableCheck:
+def _check_cloze_responses(record: TableCheck, source: Table | None, table: Any) -> TableCheck:
     """Adds to the record what `cloze` reads of a table of people's responses, or why it does not.
 
     Args:
         source: the table as its file has it.
         table: the name of the file, or rows in memory.
     """
-    checked = replace(checked, command="cloze")
+    record = replace(record, command="cloze")
     try:
-        rows = stimuli.load(table, checked.task, responses=True, **checked.options.stored())
+        rows = stimuli.load(table, record.task, responses=True, **record.options.stored())
     except BadInput as problem:
-        return replace(checked, others=(*checked.others, f"then: {problem}"))
-    cloze_check = _check_stimuli(checked, source, rows)
-    return replace(cloze_check, n_rows=checked.n_rows, lacks=checked.lacks, other=checked.other)
+        return replace(record, others=(*record.others, f"then: {problem}"))
+    cloze_check = _check_stimuli(record, source, rows)
+    return replace(cloze_check, n_rows=record.n_rows, lacks=record.lacks, other=record.other)
 
 
 def _uses_of_responses(
@@ -614,7 +610,7 @@ def _use_of(name: str, why: str) -> str:
 
 
 def _checked_columns(
-    checked: TableCheck, source: Table | None, uses: Iterable[CheckedColumn]
+    record: TableCheck, source: Table | None, uses: Iterable[CheckedColumn]
 ) -> tuple[CheckedColumn, ...]:
     """Returns the columns of a file in their order, then those that options make.
 
@@ -628,7 +624,7 @@ def _checked_columns(
     if source is None:
         return ()
     remaining = {column.name: column for column in uses}  # those that no column of the file has yet
-    uses_in_options = _uses_in_options(checked.options, source)
+    uses_in_options = _uses_in_options(record.options, source)
     columns = []
     for name in source.columns:
         if name in ROW_NAMES:
@@ -699,25 +695,25 @@ def _example_values(source: Table, name: str) -> tuple[str, ...]:
     return tuple(shortened(visible(text), _LONGEST_VALUE) for text in shown)
 
 
-def _with_problems(checked: TableCheck) -> TableCheck:
+def _with_problems(record: TableCheck) -> TableCheck:
     """Returns the record with each warning, and the error, also at the columns that it names.
 
     A line belongs to the columns with whose name it begins; if it begins with none, to those that
     it names after the words "column" or "each".
     """
-    lines = [*checked.warnings]
-    if checked.error:
-        lines.append(checked.error)
-    problems: dict[str, list[str]] = {column.name: [] for column in checked.columns}
+    lines = [*record.warnings]
+    if record.error:
+        lines.append(record.error)
+    problems: dict[str, list[str]] = {column.name: [] for column in record.columns}
     for line in lines:
-        columns_of_line = [x for x in checked.columns if _is_named(x, line, after="^")]
+        columns_of_line = [x for x in record.columns if _is_named(x, line, after="^")]
         if not columns_of_line:
             after = r"\bcolumn |\beach "
-            columns_of_line = [x for x in checked.columns if _is_named(x, line, after=after)]
+            columns_of_line = [x for x in record.columns if _is_named(x, line, after=after)]
         for column in columns_of_line:
             problems[column.name].append(line)
-    columns = [replace(x, problems=tuple(problems[x.name])) for x in checked.columns]
-    return replace(checked, columns=tuple(columns))
+    columns = [replace(x, problems=tuple(problems[x.name])) for x in record.columns]
+    return replace(record, columns=tuple(columns))
 
 
 def _is_named(column: CheckedColumn, line: str, *, after: str) -> bool:

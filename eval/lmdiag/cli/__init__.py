@@ -156,8 +156,8 @@ def program(argv: Sequence[str] | None = None) -> NoReturn:
 
     code = FAULT  # if an exception with a traceback leaves this function
     _open_closed_streams()
-    # It runs after all other exit functions, which are registered later. Destroying the modules
-    # of torch would take 0.2 s.
+    # Exit functions run in the reverse order, so this one is the last. To destroy the modules of
+    # torch would take 0.2 s.
     atexit.register(leave_at_once)
     signal.signal(signal.SIGTERM, terminate)
     sys.unraisablehook = _resend_lost_signal
@@ -165,7 +165,7 @@ def program(argv: Sequence[str] | None = None) -> NoReturn:
     try:
         code = main(argv)
         for number in _SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
+            signal.signal(number, signal.SIG_DFL)  # the command is done: they end the process
     except KeyboardInterrupt as error:  # before or after the command, or while it was ending
         code = _exit_code(error)
     except Exception:  # pydantic turns the exception of a signal into errors of its own
@@ -174,7 +174,7 @@ def program(argv: Sequence[str] | None = None) -> NoReturn:
         code = TERMINATED
     if code in (INTERRUPTED, TERMINATED):  # threads at work would abort the interpreter's shutdown
         for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
+            signal.signal(number, signal.SIG_IGN)  # the exit code must not change
         leave_at_once()
     sys.exit(code)
 
@@ -268,7 +268,7 @@ def lacks_memory(error: BaseException) -> bool:
 
 
 class TypedCommand(App):
-    """The command that was typed; one with many options shows the most used ones in its help.
+    """The command that was typed; its help shows the most used options, if it has many.
 
     Attributes:
         help_group: what was typed after `--help`: the name of a group of options, or "all"; "" for
@@ -407,8 +407,9 @@ def say(message: str) -> None:
 def report_error(error: BaseException, command: str, state: str) -> int:
     """Prints one line for what ended a command, and returns the exit code.
 
-    An error that all processes have is printed by the first alone, and only there it is a failure:
-    a launcher terminates all processes when one fails, before they can print.
+    If a launcher started several processes and all have the same error, only the first prints it,
+    and the others return 0: a launcher terminates all processes when one fails, maybe before the
+    first has printed.
 
     Args:
         command: the command that was typed; "" for none.
