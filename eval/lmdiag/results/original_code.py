@@ -57,7 +57,7 @@ def original_records(
     k = max(list_lengths, default=0)
     n_short = 0
     records: dict[str, dict[str, Any]] = {}
-    for part, subset in _PARTS.get(task, {}).items():
+    for part, subset in _PARTS.get(task, {}).items():  # e.g. "negsimp", of the rows of "simp"
         for row_id, _, text in _lines_of_rows(folder, f"modelpreds-{part}-", subset, columns):
             words = text.split()
             if len(words) < k:

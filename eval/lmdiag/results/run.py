@@ -100,6 +100,7 @@ class RunDirectory:
             check_files(self.path, results)
             self._remove(IDENTITY)
             return True
+        # the file that makes the directory that of this run, until it has results
         writing.write_atomically(self.path / IDENTITY, json.dumps(identity, indent=1).encode())
         (self.path / RESULTS).unlink(missing_ok=True)
         return False
@@ -448,7 +449,7 @@ def load_runs(
     *,
     without_data: Callable[[str], object] | None = None,
 ) -> list[Run]:
-    """Reads finished runs as `load_run` does, and rows that several have only once.
+    """Reads finished runs as `load_run` does; rows that several runs have are read once.
 
     Args:
         paths, data: see `load_run`.

@@ -73,7 +73,7 @@ def run_members(
                 variant = model = load_everywhere(model_id, member_options, processes)
             choices = {knob: _choice(knob, member_options, variant, inputs.asks) for knob in knobs}
             if choices in choices_so_far:
-                continue  # another name for what bos auto does
+                continue  # of this model, `bos` auto is the same as always, or as never
             with processes.shared_errors():
                 member_inputs = inputs.asked_by(member_options)
                 keys = _question_keys(variant, member_inputs)

@@ -233,10 +233,12 @@ def ask_about_words(
         as without layers.
     """
     has_entropy = needs_entropy(table)
+    # by the name of a text, the text and where its words are cut in two; and the place of each
+    # word of the table among the words of all texts
     texts, cuts_of_text, places = table.running_texts()
     cuts = [cuts_of_text.get(name, ()) for name in texts]
     info = model.info
-    journal_key = [options.unit, str(options.bos), str(options.pll)]
+    journal_key = [options.unit, str(options.bos), str(options.pll)]  # what decides the answers
     if has_entropy:
         journal_key.append(ENTROPY)
     journal_key += texts.values()
