@@ -96,8 +96,9 @@ check: setup
 library-types: $(VENV)/app-done
 	$(BIN)/mypy
 
+# More processes than cores: many of these tests wait for a browser or for other processes.
 slow: $(VENV)/app-done
-	$(BIN)/pytest -n 2 --dist worksteal -m "slow and not nightly" $(ARGS)
+	$(BIN)/pytest -n 3 --dist worksteal -m "slow and not nightly" $(ARGS)
 
 nightly: setup
 	$(BIN)/pytest -n 2 --dist worksteal -m nightly $(ARGS)

@@ -53,6 +53,8 @@ nb_execution_mode = "force"
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
+# The tests leave out pages whose blocks are those of another one.
+nb_execution_excludepatterns = os.environ.get("NOT_EXECUTED_PAGES", "").split()
 nb_merge_streams = True
 nb_render_image_options = {"scale": "50%"}  # charts are drawn in twice their size
 # Notebooks use no network and no files of the user. Kernels would warn that their messages to this

@@ -7,18 +7,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from invented_runs import PERTURBED, make_run
+from invented_runs import make_run
 
 from lmdiag.asking.protocol import Protocol
 from lmdiag.results import PREDICTIONS, RESULTS, digest_of_predictions, load_run
 from lmdiag.types import BadInput
 
-ASKED = Protocol(tasks=("cprag102", "role88", "agreement"), perturb=PERTURBED.perturb, shuffles=2)
+ONE_TASK = Protocol(tasks=("agreement",))
+ASKED = Protocol(tasks=("cprag102", "role88"), perturb=("shuf", "trunc", "both"), shuffles=2)
 
 
 @pytest.fixture(scope="module")
 def run_folder(tmp_path_factory, demo_dir):
     return make_run(tmp_path_factory.mktemp("follow") / "run", demo_dir, ASKED, unscorable=2)
+
+
+@pytest.fixture(scope="module")
+def agreement_run(tmp_path_factory, demo_dir):
+    """It has thousands of figures, which take most of the time of a run that has all tasks."""
+    return make_run(tmp_path_factory.mktemp("follow") / "run", demo_dir, ONE_TASK, unscorable=2)
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +77,8 @@ def without(**values):
 
 
 FOLLOWS = "follows from the predictions"
+OF_AGREEMENT = {"other tokens", "curve points", "a point of a curve"}
+"""The cases below that change what only agreement has."""
 ON_PREDICTIONS = {
     "half of the rows": (lambda table: table.slice(0, len(table) // 2), "missing"),
     "one row less": (lambda table: table.slice(1), "missing"),
@@ -115,11 +124,13 @@ def refused(folder):
     return message
 
 
-@pytest.mark.parametrize(("change", "message"), ON_PREDICTIONS.values(), ids=[*ON_PREDICTIONS])
+@pytest.mark.parametrize("name", ON_PREDICTIONS)
 def test_predictions_that_do_not_give_the_figures_are_refused(
-    tmp_path, run_folder, change, message
+    tmp_path, run_folder, agreement_run, name
 ):
-    folder = shutil.copytree(run_folder, tmp_path / "run")
+    change, message = ON_PREDICTIONS[name]
+    original = agreement_run if name in OF_AGREEMENT else run_folder
+    folder = shutil.copytree(original, tmp_path / "run")
     pq.write_table(change(pq.read_table(folder / PREDICTIONS)), folder / PREDICTIONS)
     assert message in refused(folder)
 
@@ -215,11 +226,13 @@ ON_FIGURES = {
 """What is wrong with the figures -> what makes it so, and a part of the message."""
 
 
-@pytest.mark.parametrize(("change", "message"), ON_FIGURES.values(), ids=[*ON_FIGURES])
+@pytest.mark.parametrize("name", ON_FIGURES)
 def test_figures_that_do_not_follow_from_the_predictions_are_refused(
-    tmp_path, run_folder, change, message
+    tmp_path, run_folder, agreement_run, name
 ):
-    folder = shutil.copytree(run_folder, tmp_path / "run")
+    change, message = ON_FIGURES[name]
+    original = agreement_run if name in OF_AGREEMENT else run_folder
+    folder = shutil.copytree(original, tmp_path / "run")
     document = json.loads((folder / RESULTS).read_text())
     change(document)
     (folder / RESULTS).write_text(json.dumps(document))
