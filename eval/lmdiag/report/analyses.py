@@ -163,11 +163,13 @@ def _conditions_section(runs: Sequence[Run], task: str, arguments: dict[str, Any
         design_line += "; `lmdiag analyse` prints all tables"
     remarks = [design_line, *analysis_remarks(analysis)]
     if n_suites > _MOST_SUITES:
-        return Section(title, [], remarks, effects, plots=region_plots)
+        return Section(title, remarks=remarks, further=effects, plots=region_plots)
     trends = _trends(runs, name, analysis)
     if len(runs) > MOST_BESIDE:
         plots = trends or forest_plots(f"{name}-effects", analysis)
-        return Section(title, effects[:1], remarks, grids[1:], plots=plots, findings=findings)
+        return Section(
+            title, effects[:1], remarks, further=grids[1:], plots=plots, findings=findings
+        )
     plots = region_plots
     if region != EACH_REGION:
         plots = [condition_plot(f"{name}-conditions", analysis), *plots]

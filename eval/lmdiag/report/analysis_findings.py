@@ -148,7 +148,10 @@ def _effect_of(
     n_tests = getattr(row, "n_tests", math.nan)
     n_tests = 1 if isna(n_tests) else int(n_tests)
     p = float(row.p_holm if n_tests > 1 else row.p)
-    test = ReportedTest(group, _with_unit(analysis, row.estimate), row.estimate, p, n_tests, row.n)
+    test = ReportedTest(
+        subject=group, text=_with_unit(analysis, row.estimate), value=row.estimate,
+        p=p, n_tests=n_tests, n=row.n,
+    )  # fmt: skip
     return _Effect(row, test, levels.get(row.effect, {}))
 
 

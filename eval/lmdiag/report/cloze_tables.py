@@ -124,7 +124,7 @@ def how_measured(norms: ClozeNorms) -> Iterator[str]:
     If some of the models are causal and others are not, `model_grid` has fewer measures.
     """
     interval = "t"
-    if not runs_of_other_kind(norms.runs):
+    if not runs_of_other_kind(norms.runs):  # all models are causal, or none is
         yield (
             "probability of human responses: of all words that people gave, together; KL "
             "divergence: bits that a response costs beyond the entropy of the responses"

@@ -102,7 +102,8 @@ def _gain(fit: HumanFit, model: ModelFit) -> _Gain:
     """Returns the gain in log-likelihood of one of the regressions of a fit, with its test."""
     unit = "row" if fit.is_mixed else "word"
     text = f"{numbers.decimals(model.per_word, 5)} per {unit}"
-    test = ReportedTest(visible(model.source), text, model.per_word, model.p, n=model.n)
+    subject = visible(model.source)
+    test = ReportedTest(subject, text, value=model.per_word, p=model.p, n=model.n)
     return _Gain(model, test)
 
 

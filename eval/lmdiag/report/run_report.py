@@ -418,6 +418,7 @@ def _headline_content(report: Report, grids: Sequence[Grid]) -> dict[str, Any]:
     content: dict[str, Any] = {"samples": _sample_lines(figures), "legend": legend}
     content |= {"is_table": are_models_rows, "grids": grids}
     if not are_models_rows:
+        # name of a model -> number of its colour
         looks = {figures.sources[i].label: look for look, i in enumerate(report.detailed, start=1)}
         cells = [cell for grid in grids for row in grid.rows for cell in row.cells]
         has_scale = any(cell.figure.is_percent for cell in cells if cell.figure)

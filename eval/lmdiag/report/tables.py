@@ -218,7 +218,10 @@ def _tables(
     tables = list[Grid]()
     further = list[Grid]()
     breakdowns = figures.table["by"][figures.table["task"] == task].unique()
-    shape_of_all = TableShape("All measures", "", ("*",), ("address",), "setting", (*breakdowns,))
+    shape_of_all = TableShape(
+        "All measures", source="", measures=("*",), rows=("address",), columns="setting",
+        by=(*breakdowns,),
+    )  # fmt: skip
     all_figures = figures.select(task, shape_of_all)
     # without measures in place of which another one is shown
     all_figures = all_figures[~all_figures["measure"].map(shown_as).astype(bool)]
@@ -249,7 +252,7 @@ def _tables(
     set_figures = figures_of_sets(task, figures)
     sets = figures.diagnostic(task).extended_sets
     if sets and len(set_figures):
-        shape = TableShape(sets.title, sets.source, (), ("set",), "heading")
+        shape = TableShape(sets.title, sets.source, measures=(), rows=("set",), columns="heading")
         tables.append(_pivot(figures, shape, set_figures))
     return [grid for grid in tables if grid.rows], [grid for grid in further if grid.rows]
 
@@ -278,7 +281,8 @@ def _overview_of_many(task: str, figures: ReportFigures) -> Grid:
     table = headlines(task, figures)
     # without `reported`, published figures stand in rows of their models, not below those of runs
     table = table.assign(address_label=table["heading"], reported=None)
-    shape = TableShape(figures.diagnostic(task).title, "", (), (), "address")
+    title = figures.diagnostic(task).title
+    shape = TableShape(title, source="", measures=(), rows=(), columns="address")
     return _pivot(figures, shape, table)
 
 
@@ -295,7 +299,7 @@ def _overview_of_few(figures: ReportFigures) -> Grid:
             task_rows = rows_below_heading(title, task_rows)
         rows += task_rows
     if not rows:
-        return Grid("", ("",), (), ())
+        return Grid("", label_headings=("",), headings=(), rows=())
     published = [f"{name}, {PUBLISHED}" for name in REFERENCES.values()]
     models = [*(source.label for source in figures.sources), *published]
     grid = figure_grid("Main figures", ("",), models, rows, "", published)
@@ -365,7 +369,7 @@ def sections(
             *remarks_below(task, figures),
         ]
         title = figures.diagnostic(task).title
-        task_sections.append(Section(title, tables, remarks, further, task=task))
+        task_sections.append(Section(title, tables, remarks, further=further, task=task))
     return task_sections
 
 
