@@ -411,7 +411,10 @@ def _noun_of_groups(analysis: Analysis, groups: Sequence[str]) -> str:
 
 
 def _response(analysis: Analysis) -> str:
-    """Returns the response in words, "surprisal of region 2"; without "in each region"."""
+    """Returns the response in words: "surprisal of region 2".
+
+    Of an analysis of each region, "surprisal" alone: sentences name the regions.
+    """
     response = analysis.response_text()
     return visible(response.removesuffix(" in each region"))
 

@@ -98,15 +98,31 @@ def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Gr
             row_labels.append("" if is_human else figures.sources[run].label)
         row_cells = tuple(cells_of_row.get(column, CellText("")) for column in columns)
         rows.append(GridRow(tuple(row_labels), depth, row_cells, is_published, is_human))
-    headings = [visible(names_of[shape.columns][value]) for value in columns]
-    if shape.published:
-        # headings of the paper, if a run has as many rows as the paper
-        paper_headings = [shape.published.get(value, ("", 0)) for value in columns]
-        paper_n = [n for _, n in paper_headings]
-        if any([cell.n for cell in row.cells] == paper_n for row in rows):
-            headings = [heading for heading, _ in paper_headings]
+    headings = _paper_headings(shape, [*columns], rows)
+    if not headings:
+        headings = [visible(names_of[shape.columns][value]) for value in columns]
     label_headings = ("", "model") if has_model_labels and shape.rows else ("",)
     return figure_grid(shape.title, label_headings, headings, rows, shape.source)
+
+
+def _paper_headings(
+    shape: TableShape, columns: Sequence[Any], rows: Sequence[GridRow]
+) -> list[str]:
+    """Returns the headings that columns have in the paper, if the figures are over as many rows.
+
+    [] if no run has figures over as many rows as the paper, or it has no headings of its own.
+
+    Args:
+        columns: the value that each column of the table stands for.
+        rows: of the table.
+    """
+    if not shape.published:
+        return []
+    headings_and_n = [shape.published.get(value, ("", 0)) for value in columns]
+    paper_n = [n for _, n in headings_and_n]
+    if any([cell.n for cell in row.cells] == paper_n for row in rows):
+        return [heading for heading, _ in headings_and_n]
+    return []
 
 
 def _pivot_cells(
