@@ -1,8 +1,8 @@
-"""The figures of models in every protocol that was asked: the content of `multiverse.json`.
+"""Multiverses: figures of models in runs (members) by all combinations of options (knobs).
 
 A *member* of a multiverse is a finished run of one model by one protocol; its *choices* say what
 distinguishes the protocol from those of the other members. The figures of a model in ascending
-order, with the choices of each, are a specification curve.
+order, with the choices of each, are a specification curve. `multiverse.json` has all of these.
 
 Source: Simonsohn, Simmons and Nelson (2020), Specification curve analysis.
 """
@@ -162,10 +162,11 @@ class Multiverse(Presentable):
 
     @cached_property
     def _differences(self) -> dict[FigureKey, dict[MemberPair, Comparison]]:
-        """Figure -> the differences of members of the first and of each other model, ascending.
+        """Figure -> numbers of two members -> their difference in it, in ascending order.
 
-        Members are compared that have the same choice of every knob that is open for both models;
-        a knob that is open for one of the two only takes each of its values.
+        The base member is one of the first model, the new one of another model. They have the same
+        choice of every knob that is open for both models; a knob that is open for one of the two
+        only takes each of its values. Undefined differences are left out.
         """
         differences = {}
         reference, *other_models = self.models
@@ -186,9 +187,9 @@ class Multiverse(Presentable):
     def _scored_pairs(
         self, reference: str, new: str, key: FigureKey
     ) -> dict[MemberPair, ScoredPair]:
-        """Numbers of two members -> their scores behind a figure.
+        """Numbers of a member of each of two models -> the scores of items of both for a figure.
 
-        The members are one of each model, and agree in the knobs that are open for both models.
+        The members agree in the knobs that are open for both models.
         """
         shared_knobs = self.choices(reference).keys() & self.choices(new).keys()
         pairs = {}

@@ -246,7 +246,7 @@ def _column_texts(grid: Grid, i: int) -> list[Text]:
     """The cells of column i as texts, each with its interval beside or below the figure.
 
     Blanks are added so that the digits of figures are below each other where only some figures
-    have a sign of their test against chance, and so are the ends of intervals.
+    have a sign of their test against chance, e.g. "↑", and so are the ends of intervals.
     """
     signs = tuple(CHANCE_SIGNS.values())
     computed = [row.cells[i] for row in grid.rows if not row.is_published]
