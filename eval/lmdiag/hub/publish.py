@@ -190,6 +190,7 @@ def plan_data(folder: Path, repo_id: str, *, benchmark: bool = False) -> Commit:
     if not benchmark:
         paths = [path for path in paths if path != _BENCHMARK]
     published_files = {path: files[path] for path in paths}
+    # Parquet files of an earlier version that are not built any more are removed
     return Commit(repo_id, "dataset", published_files, replaces=r".*\.parquet")
 
 

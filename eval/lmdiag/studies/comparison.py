@@ -165,7 +165,7 @@ class Comparisons(Presentable, list[Comparison]):
         across: Sequence[str] = (),
         seed: int = 0,
     ) -> None:
-        """Makes the list of `rows`, and the names and signatures of the runs."""
+        """Makes a list of `rows`, the comparisons of some runs; see the class for the arguments."""
         super().__init__(rows)
         self.runs = runs
         self.across = across

@@ -64,10 +64,10 @@ def family(name: str) -> str:
 
 
 def _headline_rows(figures: ReportFigures) -> pd.DataFrame:
-    """The headline figures of all models, a row per defined figure, with columns for charts.
+    """The headline figures of all models, a row per defined value, with columns for charts.
 
-    `title` is that of the diagnostic, `panel` the heading of the figure, `human` the value of the
-    human baseline, and `form` how values are written: "%" if all of the figure are in percent.
+    `title` is that of the diagnostic, `panel` the heading of the figure, and `human` the value of
+    the human baseline. `form` is "%" if all values of the figure are in percent, else "".
     """
     table = pd.concat([headlines(task, figures) for task in figures.tasks])
     table = table.dropna(subset="value")
@@ -303,7 +303,7 @@ def _axis_channel(data: pd.DataFrame, axis: Axis) -> Spec:
     if axis == "layers":
         return layer_channel("at", positions)
     label = "replace(format(datum.value, '.3~s'), 'G', 'B')"  # 1.5B parameters, not 1.5G
-    # of a log scale, Vega would label only every other one of a number of ticks
+    # few values have a tick each: with a number of ticks, Vega would leave out some of them
     has_all_ticks = axis == "steps" or len(positions) < _MANY_SIZES
     ticks: Spec = {"values": positions} if has_all_ticks else {"tickCount": 3}
     labels = {"labelExpr": label, "labelOverlap": "greedy", "labelFlush": False, "grid": False}

@@ -112,8 +112,9 @@ def _tables(output: Output, width: float) -> Iterator[dict[str, Any]]:
     n_tables = dict[str, int]()
     for section in output.sections:
         for grid in section.grids:
-            column_parts, room = _layout(with_one_label_column(grid), width)
+            column_parts, layout_width = _layout(with_one_label_column(grid), width)
             parts = [part for columns in column_parts for part in _parts_of_rows(columns)]
+            is_divided = len(parts) > 1
             title = section.title if section.task else ""
             caption = ". ".join(filter(None, (title, grid.caption)))
             label = _table_label(section.task, grid.title, n_tables)
@@ -125,12 +126,12 @@ def _tables(output: Output, width: float) -> Iterator[dict[str, Any]]:
                     headings.append([_with_symbols(line, _IN_HEADINGS) for line in lines])
                 yield {
                     "grid": part,
-                    "environment": "table" if room <= _COLUMN else "table*",
+                    "environment": "table" if layout_width <= _COLUMN else "table*",
                     "row_labels": [_row_label(row.labels[0]) for row in part.rows],
                     "label_points": part.label_width and part.label_width - _GAP,
                     "headings": headings,
-                    "caption": f"{caption} ({i} of {len(parts)})" if len(parts) > 1 else caption,
-                    "label": f"{label}-{i}" if len(parts) > 1 else label,
+                    "caption": f"{caption} ({i} of {len(parts)})" if is_divided else caption,
+                    "label": f"{label}-{i}" if is_divided else label,
                     "note": note,
                 }
 
