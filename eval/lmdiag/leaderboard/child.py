@@ -63,7 +63,7 @@ def check_model(model: str, commit: str, most: int) -> None:
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HfHubHTTPError
 
-    constants.SAFETENSORS_MAX_HEADER_LENGTH = MAX_INDEX
+    constants.SAFETENSORS_MAX_HEADER_LENGTH = MAX_INDEX  # bytes that the client reads
     api = HfApi()
     where = f"{model} at {commit[:12]}"
     with plain_errors(where):
