@@ -142,6 +142,7 @@ class LanguageModel:
     """
 
     def __init__(self, model: Model, options: LoadOptions) -> None:
+        """Wraps a model that is loaded with these options; `load_model` does both."""
         self.model = model
         self.info = model.info
         self.options = options

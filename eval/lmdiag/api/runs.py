@@ -228,9 +228,9 @@ def cloze(
     keywords: dict[str, Any] = {**reading}
     layers = pop_options(LayerOptions, keywords).layers
     recording = pop_options(Recording, keywords)
-    table = responses_of(responses, TableOptions.of(keywords), response)
+    table_options = responses_of(responses, TableOptions.of(keywords), response)
     source = responses if isinstance(responses, DataFrame) else str(responses)
-    inputs = load_inputs(source, Protocol(tasks=()), table=table, responses=True)
+    inputs = load_inputs(source, Protocol(tasks=()), table=table_options, responses=True)
     inputs = _with_saved_rows(inputs, source, recording.output)
     run_options = RunOptions(on_progress=on_progress, **vars(recording))
     runs: list[Run] = []

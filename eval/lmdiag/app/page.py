@@ -173,9 +173,9 @@ class Page:
             )
 
     def _connect(self, page: gr.Blocks) -> None:
-        """Says for each event of a widget: its handler, the widgets it gets, and those it updates.
+        """Connects each event with its handler: `widget.event(handler, inputs, outputs)`.
 
-        gradio takes them in this order: `widget.event(handler, inputs, outputs)`.
+        The handler gets the values of the widgets `inputs`, and may update the widgets `outputs`.
         """
         self.table_outputs = [
             self.version, self.function, self.models_and_run, self.models_step, self.region,

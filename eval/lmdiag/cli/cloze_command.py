@@ -56,13 +56,13 @@ def cloze_command(
     default_unit: Unit = "token" if serving.server or layers else "word"
     query = QueryOptions(unit=unit or default_unit, bos=bos)
     load_options = LoadOptions(**query_options(query), **vars(loading), **vars(serving))
-    reading = responses_of(source, TableOptions(**vars(table)), response)
+    table_options = responses_of(source, TableOptions(**vars(table)), response)
     runs: list[Run] = []
     with Processes() as processes:
         with processes.shared_errors():
             requested = models.requested(recording.output, str(source))
             protocol = Protocol(tasks=(), **query_options(query))
-            inputs = load_inputs(str(source), protocol, table=reading, responses=True)
+            inputs = load_inputs(str(source), protocol, table=table_options, responses=True)
         for model, revision, name in processes.share(requested):
             model_options = replace(load_options, revision=revision, device=processes.device)
             run_options = RunOptions(name=name, **vars(recording))

@@ -563,8 +563,8 @@ def finished_runs(paths: Sequence[Path]) -> list[Path]:
 
     folders = run_folders(paths)
     unfinished = [path for path in unfinished_runs(paths) if path not in folders]
-    found_inside = {*folders} - {*paths}
-    if unfinished and found_inside:
+    runs_inside_folders = {*folders} - {*paths}
+    if unfinished and runs_inside_folders:
         names = first_few([*map(str, unfinished)])
         say(f"lmdiag: left out, not finished: {names}; {HOW_TO_CONTINUE}")
     for line in failures(paths):
