@@ -1,7 +1,8 @@
-"""One model asked by every combination of knobs: each is an ordinary run, the weights stay loaded.
+"""One model asked by every combination of knobs, which are settings of how a model is asked.
 
-Combinations that would ask exactly the same are one, and a question that several combinations share
-is asked once: their runs share one journal.
+Each combination is an ordinary run, and the weights stay loaded. Combinations that would ask
+exactly the same are one, and a question that several combinations share is asked once: their runs
+share one journal.
 """
 
 from __future__ import annotations
