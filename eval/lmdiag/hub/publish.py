@@ -125,7 +125,6 @@ class Commit:
         """Sends the commit, and creates the repository if it does not exist.
 
         Args:
-            api: client of the Hub.
             private: whether a new repository is private; an existing one stays as it is.
 
         Returns:

@@ -119,7 +119,6 @@ def offer_request(request: RunRequest, results_repo: str, claimed: bytes | None 
     """Returns the pull request that adds a request to a results repository.
 
     Args:
-        request: what is to be run.
         results_repo: id of the repository.
         claimed: content of a `results.json` beside the request; None to leave it out.
     """
@@ -185,7 +184,6 @@ def _offer_figures(
 
     Args:
         model: id on the Hub.
-        results: of the run.
         data, revision: id and commit of the data set on the Hub.
         linked_repo: id of the data set or results repository that readers of a figure are sent to.
     """

@@ -54,11 +54,7 @@ def check_model(model: str, commit: str, most: int) -> None:
     """Checks a model by what the Hub says of it, before its weights are downloaded.
 
     Refused are another id or commit, missing safetensors weights, too many files of weights or
-    parameters, and a header or an index that is damaged or too large.
-
-    Args:
-        model, commit: id on the Hub, and its commit.
-        most: number of parameters that is allowed.
+    parameters (more than `most`), and a header or an index that is damaged or too large.
     """
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HfHubHTTPError
@@ -97,7 +93,6 @@ def _weight_files(where: str, model: str, commit: str, sizes: Mapping[str, int])
 
     Args:
         where: what messages call the model and its commit.
-        model, commit: id on the Hub, and its commit.
         sizes: name of each file of the repository -> bytes.
     """
     from huggingface_hub import hf_hub_download

@@ -69,7 +69,6 @@ def write_site(
         out: directory of the site; an earlier one is replaced.
         rows: in order of rank.
         others: entries without a run.
-        board: that has run them.
     """
     work = out.with_name(f".{out.name}.building")
     before = out.with_name(f".{out.name}.before")

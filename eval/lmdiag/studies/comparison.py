@@ -724,11 +724,7 @@ class Outcome(NamedTuple):
 def compare_all(
     runs: Sequence[Run], keys: Collection[FigureKey]
 ) -> dict[FigureKey, dict[tuple[int, int], Outcome]]:
-    """Compares every two runs on the same rows, with the numbers of `compare_runs`.
-
-    Args:
-        runs: what is compared.
-        keys: the figures.
+    """Compares every two runs on the same rows in some figures, with the numbers of `compare_runs`.
 
     Returns:
         for each figure that all runs have, numbers of the base and the new run -> outcome of the

@@ -38,10 +38,8 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
     region is analysed by itself, regions are side by side and cells have colours, without items.
     All panels have one scale.
 
-    Args:
-        name: of the plot.
-        analysis: its tables `cells` (mean and interval of each cell) and `items` (the value of each
-            item in each cell) are drawn.
+    The tables `cells` (mean and interval of each cell) and `items` (the value of each item in each
+    cell) of the analysis are drawn.
     """
     titles = [*analysis.conditions]
     # a prefix, so that no other column has the name of a condition
@@ -156,10 +154,8 @@ def _means_chart(
     Args:
         data: columns `level`, `series`, `panel`, `value`, `low`, `high`; `item` in the rows of
             single items; `named`, False for regions that are shown after a click on "all regions".
-        y, x: titles of the axes.
-        legend: title of the series.
+        y, x, legend: titles of the axes and of the series.
         value_range: lowest and highest possible value; intervals that reach further are cut.
-        colors: of the series.
     """
     levels = distinct(data, "level")
     has_items = "item" in data

@@ -170,7 +170,6 @@ def _with_room(data: pd.DataFrame, *, by_panel: bool = False) -> pd.DataFrame:
     Without these columns, such a scale would have no length.
 
     Args:
-        data: a row per figure.
         by_panel: whether each panel has a scale of values of its own.
     """
     values = data.reindex(columns=[*_VALUES]).astype(float)
@@ -198,9 +197,7 @@ def numeric(
     """Returns the channel x or y of a column of numbers.
 
     Args:
-        column: its name.
         form: "%" for proportions, "+%" for differences between them, "" for other numbers.
-        title: of the axis.
         ticks: about how many the axis has; None for as many as the theme says.
         scale: options of the scale; by default, proportions are shown from 0 to 1, and scales of
             other numbers need not begin at 0.
@@ -260,7 +257,6 @@ def series(
     """Returns channels that tell the values of a column apart, e.g. by colour and shape.
 
     Args:
-        column: its name.
         names: the values, in the order of the legend above the plot.
         title: of the legend.
         has_legend: whether several values have a legend.
@@ -562,7 +558,6 @@ def curves(data: pd.DataFrame, x: Spec, *, at: str, form: str = "", **options: A
     Args:
         data, form, options: see `line_plot`.
         x: the channel of the column `at`.
-        at: name of the column.
     """
     last_rows = data.dropna(subset="value").sort_values(at).drop_duplicates("series", keep="last")
     values = data.reindex(columns=[*_VALUES]).astype(float).stack()

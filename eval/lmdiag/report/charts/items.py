@@ -161,8 +161,6 @@ def axis_of(column: str, title: str, values: pd.Series[float], is_bits: bool) ->
     """Returns a channel of surprisals, or of probabilities on a logarithmic scale.
 
     Args:
-        column: of the data.
-        title: of the axis.
         values: all values of the axis, also those of other charts that share its scale.
         is_bits: whether they are surprisals.
     """

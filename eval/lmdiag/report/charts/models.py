@@ -271,11 +271,9 @@ def _design_curves(
     Args:
         table: `Analysis.effects` or `Analysis.cells` with `series` (the names of lines) and `at`
             (layer or training step).
-        axis: what `at` is.
         name: begins the names of the charts.
         subject, meaning: begin and end of the caption.
         title, unit: of the axis of values.
-        colors: of the series.
     """
     table = table.assign(series=table["series"].map(visible)).rename(columns=ANALYSIS_TO_CHART)
     columns = ["at", "series", "value", "low", "high", "n"]

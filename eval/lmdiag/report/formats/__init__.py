@@ -44,12 +44,9 @@ class Format(NamedTuple):
 
 
 def _function(module: str, name: str = "render", **options: str) -> Callable[..., Any]:
-    """Returns a function that imports a module of this folder, and calls a function of it.
+    """Returns a function that imports a module of this folder, and calls its function `name`.
 
-    Args:
-        module: name of the module.
-        name: of its function, which takes an output and a width.
-        options: further arguments of the function.
+    It takes an output and a width; `options` are further arguments.
     """
 
     def render(output: Output, width: float) -> Any:
@@ -108,13 +105,7 @@ def format_of(file: Path) -> str:
 
 
 def printed(output: Output, name: str, width: float) -> str:
-    """Returns what is printed of a result in a format that is text.
-
-    Args:
-        output: the result.
-        name: of the format, see `Printed`.
-        width: of charts in centimetres.
-    """
+    """Returns what is printed of a result in a format that is text; `name` is one of `Printed`."""
     format = FORMATS[name]
     render = format.printed or format.render
     return str(render(output, width))
@@ -127,7 +118,6 @@ def write_files(output: Output, files: Sequence[Path], width: float) -> list[Pat
     in a text file beside it; a format that has a file per chart writes several.
 
     Args:
-        output: the result.
         files: names with the endings of formats, or folders.
         width: of charts in centimetres.
     """

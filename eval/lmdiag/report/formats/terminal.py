@@ -117,7 +117,6 @@ def print_output(
     """Prints the warnings, facts, findings and tables of a result.
 
     Args:
-        output: the result.
         console: None for standard output.
         is_undivided: whether a table that is too wide becomes smaller (see `_smaller_table`) before
             it is divided into parts.
@@ -145,11 +144,9 @@ def print_output(
 def _print_lines(
     lines: Iterable[str], console: Console, style: str = "dim", *, wrap: bool = False
 ) -> None:
-    """Prints lines of text.
+    """Prints lines of text, in which invisible characters are spelled out.
 
     Args:
-        lines: texts in which invisible characters are spelled out.
-        console: prints them.
         style: name of a style of rich.
         wrap: whether long lines end at blanks; others end where the terminal does, so that what is
             copied from it has no new line ends.

@@ -282,9 +282,7 @@ def _fill_row(
     """Writes texts into the cells of a row: labels on the left, figures right-aligned.
 
     Args:
-        row: of python-docx.
-        texts: of all cells.
-        n_labels: how many of them are labels; they come first.
+        n_labels: how many of the texts are labels; they come first.
         label_width: of labels that wrap, in characters; None if they do not.
         style_id: of the paragraphs. By a name, python-docx would read all styles for each cell.
     """
