@@ -149,24 +149,18 @@ def run_command(
             except BadInput as error:
                 if len(requested) == 1:
                     raise
-                failures.append(f"{model} at {revision}" if revision else model)
-                problem = str(error)  # to keep the error would keep the model in memory
+                failed_model = f"{model} at {revision}" if revision else model
+                failures.append(failed_model)
+                problem = f"{failed_model}: {error}"  # the error would keep the model in memory
                 if processes.is_first:
-                    say(f"lmdiag: {failures[-1]} failed: {problem}")
+                    say(f"lmdiag: {failed_model} failed: {error}")
             if processes.is_first:
-                folder = running.output / model_slug(model, revision, name)
-                record_failure(folder, problem and f"{failures[-1]}: {problem}")
-    if runs and as_json:
-        documents = [run.results.to_json() for run in runs]
-        print(json.dumps(documents if len(runs) > 1 else documents[0], indent=1))
-    if len(runs) > 1:
-        across = ("layer",) if query.layers else ()
-        _write_comparison(runs, running.output, across, as_json=as_json)
-    elif runs and failures and not as_json:
-        from lmdiag.report.formats.terminal import print_output
-        from lmdiag.report.run_report import Report, brief_output
-
-        print_output(brief_output(Report(runs[0])))
+                # "" removes the record of an earlier failure
+                record_failure(running.output / model_slug(model, revision, name), problem)
+    options_that_differ = ("layer",) if query.layers else ()
+    _finish_runs(
+        runs, running.output, options_that_differ, has_failures=bool(failures), as_json=as_json
+    )
     if not failures or not processes.is_first:
         return 0
     sys.stdout.flush()  # so that the tables stand before the next line
@@ -204,9 +198,9 @@ def _finish_run(run: Run, *, is_shown: bool, as_json: bool) -> None:
     """Writes the page of a run, if it is not there; prints its figures and the names of its files.
 
     Args:
-        is_shown: whether the figures are printed, as of the only run.
-        as_json: the command prints one JSON document: what the tables would say is printed on
-            standard error.
+        is_shown: whether the figures are printed, as those of the only run are.
+        as_json: the command prints one JSON document: only what the tables would say beside the
+            figures is printed here, on standard error.
     """
     from lmdiag.report.formats.terminal import print_output
     from lmdiag.report.run_report import Report, brief_output
@@ -230,6 +224,32 @@ def _finish_run(run: Run, *, is_shown: bool, as_json: bool) -> None:
         lines = [line for content in settings.values() for line in content.not_computed]
         for line in dict.fromkeys(lines):  # each once
             say(f"lmdiag: {task}: not computed: {line}")
+
+
+def _finish_runs(
+    runs: Sequence[Run], output: Path, across: Sequence[str], *, has_failures: bool, as_json: bool
+) -> None:
+    """Prints what follows from all runs of a command, and writes the pages that compare them.
+
+    That is the JSON document of the command, or a comparison of several runs. The figures of one
+    run are printed here if other models failed, and otherwise when it ends, see `_finish_run`.
+
+    Args:
+        runs: those of the models that did not fail; empty on all processes but the first.
+        output, across: see `_write_comparison`.
+    """
+    if not runs:
+        return
+    from lmdiag.report.formats.terminal import print_output
+    from lmdiag.report.run_report import Report, brief_output
+
+    if as_json:
+        documents = [run.results.to_json() for run in runs]
+        print(json.dumps(documents if len(runs) > 1 else documents[0], indent=1))
+    if len(runs) > 1:
+        _write_comparison(runs, output, across, as_json=as_json)
+    elif has_failures and not as_json:
+        print_output(brief_output(Report(runs[0])))
 
 
 def _write_page(path: Path, report: Report) -> None:
