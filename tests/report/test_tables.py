@@ -337,6 +337,13 @@ def test_a_long_heading_of_labels_counts_in_the_width_of_latex():
     assert r"\begin{tabular}{@{}p{" in text
 
 
+def test_a_label_that_is_longer_than_a_page_of_latex_ends_a_part_of_its_table():
+    labels = [("figure", "very long " * 400), ("figure", "b"), ("other", "b")]
+    grid = text_grid("", ("", "model"), [(label, {"n": "1"}) for label in labels])
+    text = sections_as("latex", [Section("", [grid])])
+    assert "(1 of 2)" in text
+
+
 @pytest.mark.parametrize("models", ["ab", "aabb"])
 def test_rows_of_people_have_one_label_as_those_of_models_in_word(models):
     labels = [(f"figure {i % 2}", model) for i, model in enumerate(models)]

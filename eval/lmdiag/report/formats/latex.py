@@ -276,7 +276,8 @@ def _parts_of_rows(grid: Grid) -> Iterator[Grid]:
         last_lines = [*accumulate(_n_lines(grid, row) for row in rows)]
         end = max(1, sum(line <= most_lines for line in last_lines))
         if end < len(rows):
-            group_starts = [i for i in range(end // 2, end + 1) if rows[i].depth == 0]
+            second_half = range(max(1, end // 2), end + 1)  # without row 0: no part is empty
+            group_starts = [i for i in second_half if rows[i].depth == 0]
             end = group_starts[-1] if group_starts else end
         yield grid._replace(rows=rows[:end])
         rows = rows[end:]
