@@ -263,7 +263,7 @@ def _cloze_table(items: RunItems) -> pd.DataFrame:
 
     `kind` is "appropriate" for good rows, and "reversed" for others (those of role reversals).
     """
-    cloze = pd.Series(items.stimuli.columns().get("target_cloze"), dtype=float)
+    cloze = pd.Series(items.stimuli.columns().get("target_cloze"), dtype=float)  # by row
     rows = items.rows.assign(cloze=cloze).dropna(subset=["cloze", "probability"])
     return pd.DataFrame({
         "item": rows["item"].map(visible),

@@ -122,6 +122,7 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
         return []
     families = {label: _family_on_axis(run, axis) for label, run in runs.items()}
     largest_families = Counter(families.values()).most_common(len(COLORS) - 1)
+    # the families whose models a line joins; all others are grey points
     names = {name: visible(name) for name, n_models in largest_families if n_models > 1}
     if axis == "steps":
         names = {name: visible(short) for name, short in distinct_names(names).items()}

@@ -273,7 +273,7 @@ def _parts_of_rows(grid: Grid) -> Iterator[Grid]:
     n_heading_lines = [len(_heading_lines(grid, i)) for i in range(len(grid.headings))]
     most_lines = _MOST_LINES - max(0, max(n_heading_lines, default=0) - _USUAL_HEADING)
     while rows:
-        last_lines = [*accumulate(_n_lines(grid, row) for row in rows)]
+        last_lines = [*accumulate(_n_lines(grid, row) for row in rows)]  # where each row ends
         end = max(1, sum(line <= most_lines for line in last_lines))
         if end < len(rows):
             second_half = range(max(1, end // 2), end + 1)  # without row 0: no part is empty
