@@ -399,9 +399,12 @@ def _select_rows(table: DataFrame, request: _Request) -> _SelectedRows:
 
 
 def _find_uses(table: DataFrame, *, request: _Request, has_suites: bool) -> ColumnUses:
-    """Returns what the columns of some rows are used for, among them the conditions."""
+    """Returns what the columns of some rows are used for, among them the conditions.
+
+    `has_suites` says whether the whole table has a column `suite`, which then names items, too.
+    """
     column_of_items = request.item[0] if request.item else "item"
-    if len(request.item) > 1 or has_suites:  # whose names are joined with those of the items
+    if len(request.item) > 1 or has_suites:  # no single column names the items
         column_of_items = ""
     data = rows.data_columns(table)
     return uses_of(data, request.conditions, request.response, item=column_of_items)

@@ -585,11 +585,12 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
             writes them.
     """
     if source in table.frame.columns:
-        return SurprisalSource(source, table.numbers(source), source)
+        return SurprisalSource(source, table.numbers(source), column=source)
     path = user_path(source)
     if not exists(path):
         raise BadInput(f"{source!r} is neither a column of {table.name} nor a file")
     if path.suffix == ".json" and not has_json_rows(path):
+        # surprisal.json is called as its folder, which has the name of the model
         name = path.stem if path.stem != SURPRISAL else path.resolve().parent.name
         return SurprisalSource(name, _surprisals_of_json(table, path))
     return _surprisals_of_table(table, path)
@@ -607,10 +608,11 @@ def _surprisals_of_table(table: HumanTable, path: Path) -> SurprisalSource:
     frame, _ = _read_rows(path)
     other = HumanTable(frame, path.name, table.procedure)
     columns = [*other.frame.columns]
+    # "surprisal", "entropy" -> the column of the other table, in any letter case
     value_columns = {name.lower(): name for name in columns if name.lower() in (SURPRISAL, ENTROPY)}
     # column of this table -> the same column of the other one
     key_columns = {name: name for name in columns if name in table.frame.columns}
-    for role in ("text", "position", "word"):
+    for role in ("text", "position", "word"):  # as `lmdiag surprisal` writes them
         if role in columns:
             key_columns[getattr(table.procedure, role)] = role
     no_keys = {*value_columns.values(), *COMPUTED}

@@ -161,7 +161,7 @@ def fit_formula(formula: str, rows: DataFrame, folds: int = 0) -> LinearFit:
 
     Args:
         formula: e.g. "time ~ surprisal + length"; with bars it is a mixed model.
-        rows: its columns, numbers and, behind bars, text; messages have the index.
+        rows: have its columns: numbers, and texts behind bars. The index names rows in messages.
         folds: see `fit_least_squares`; 0 for a mixed model.
     """
     response, terms = sides(formula)

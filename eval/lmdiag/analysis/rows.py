@@ -82,6 +82,7 @@ def _remedy_for_texts(table: DataFrame, response: str) -> str:
     For example, "--filter rt!=timeout leaves out 12 rows".
     """
     values_by_column = {column: values_of(table[column]) for column in table}
+    # of another column, as "measure=rt"
     condition = filter_of_numbers(values_by_column, response)
     if condition:
         return f"--filter {quote(condition)} keeps the rows with numbers"

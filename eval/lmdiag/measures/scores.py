@@ -320,7 +320,7 @@ class Contrasts:
         self.levels: dict[str, Labels] = {}
         for by, labels in trials.levels.items():
             contrast_labels = _shared_labels(contrast_of_row, labels)
-            if by == "condition":
+            if by == "condition":  # in which the rows of a contrast differ by its nature
                 contrast_labels = [None if row < 0 else labels[row] for row in self.good.tolist()]
             if any(contrast_labels):
                 self.levels[by] = contrast_labels
