@@ -5,6 +5,7 @@ import sys
 import time
 from contextlib import suppress
 from http.client import HTTPConnection
+from importlib.util import find_spec
 from subprocess import DEVNULL, Popen
 from types import SimpleNamespace
 from unittest.mock import create_autospec
@@ -18,8 +19,10 @@ import lmdiag
 from lmdiag.app import calls, visits
 from lmdiag.files.reading import resource_path
 
-pytest.importorskip("gradio", reason="make check installs the extra app")
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not find_spec("gradio"), reason="make check installs the extra app"),
+]
 
 WAIT = 120_000
 """Milliseconds that a run may take on a busy machine."""

@@ -95,6 +95,7 @@ def call_of(name, folder):
     return calls.table_call(found, calls.default_function(found), ["demo:causal"], settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*menus.EXAMPLE_TABLES, "published"])
 def test_the_lines_beside_a_result_give_its_figures(name, tmp_path, monkeypatch):
     visit = tmp_path / "visit"
@@ -132,6 +133,7 @@ def ended(job):
     return job
 
 
+@pytest.mark.slow
 def test_a_run_is_stopped_and_goes_on_where_it_was(tmp_path):
     visit = example("2 x 2 design", tmp_path)
     call = calls.table_call(visit.table_check, "run", ["demo:causal"], {})
