@@ -214,12 +214,11 @@ class Comparisons(Presentable, list[Comparison]):
         """
         from pandas import DataFrame
 
-        frame = DataFrame(
-            {"base_model": self.names[0], "new_model": self.names[row.number]}
-            | asdict(row)
-            | {"label": row.label, "verdict": row.verdict}
-            for row in self
-        )
+        records = []
+        for row in self:
+            names = {"base_model": self.names[0], "new_model": self.names[row.number]}
+            records.append(names | asdict(row) | {"label": row.label, "verdict": row.verdict})
+        frame = DataFrame(records)
         return frame.drop(columns="number", errors="ignore")  # without rows, there are no columns
 
     def to_json(self) -> dict[str, Any]:

@@ -265,14 +265,17 @@ class Multiverse(Presentable):
         """
         from pandas import DataFrame
 
-        return DataFrame(
-            {"model": model, **self.members[number].choices}
-            | {"run": str(self.path / self.members[number].path), **headline.key._asdict()}
-            | {name: figure[name] for name in _FIGURE_FIELDS}
-            for headline in self.figures
-            for model in self.models
-            for number, figure in self.curve(headline, model)
-        )
+        records = []
+        for headline in self.figures:
+            for model in self.models:
+                for number, figure in self.curve(headline, model):
+                    member = self.members[number]
+                    record: dict[str, Any] = {"model": model, **member.choices}
+                    record["run"] = str(self.path / member.path)
+                    record |= headline.key._asdict()
+                    record |= {name: figure[name] for name in _FIGURE_FIELDS}
+                    records.append(record)
+        return DataFrame(records)
 
     @classmethod
     def read(cls, folder: str | Path) -> Multiverse:
