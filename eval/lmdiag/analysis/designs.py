@@ -236,11 +236,13 @@ def analyse_table(
     )  # fmt: skip
     response = request.response
     by = request.by
+    # the rows that are analysed, and the conditions of the design
     selected = _select_rows(table, request)
     find_uses = partial(_find_uses, request=request, has_suites="suite" in selected.table)
     design = _read_design(selected.table, request, find_uses)
     table = design.table
 
+    # suite and model -> the mean of each item in each cell, and its contrast for each effect
     means = _means(table, find_uses, request)
     names = dict.fromkeys(
         name for cell_means in means.values() for name in cell_means.columns.names
@@ -600,6 +602,8 @@ def _no_complete_item(means: DataFrame) -> str:
 
 def cell_columns(conditions: Iterable[str]) -> dict[str, str]:
     """Returns the column of each condition in `Analysis.cells` and `Analysis.items`.
+
+    A condition with the name of another column there gets `_data` at its end.
 
     >>> cell_columns(["polarity", "model"])
     {'polarity': 'polarity', 'model': 'model_data'}

@@ -72,16 +72,17 @@ class Selection:
         self.left_out: dict[str, int] = {}
         self.notes = {"source": source.note} if source.note else {}
         self._columns = names_in(formulas)
-        self._groups = grouping_columns(formulas)
+        self._groups = grouping_columns(formulas)  # of random effects, whose values are texts
         self.response = self._columns[0]
         self._values_of = {SURPRISAL: source.values}
         if source.entropy is not None:
             self._values_of[ENTROPY] = source.entropy
+        # rows whose earlier words are beyond a gap in the positions
         self._beyond_gap = np.zeros(len(table.frame), dtype=bool)
         self._meets_column_filters = self.kept  # by the filters of columns that the table has
-        self._leave_out_all()
+        self._leave_out_rows()
 
-    def _leave_out_all(self) -> None:
+    def _leave_out_rows(self) -> None:
         """Leaves out the rows that the procedure does not analyse, and counts them by reason.
 
         The order is that of docs/specification.md, section 10: a row that two reasons apply to
@@ -298,9 +299,10 @@ class Selection:
         values = self._values_of_words(name)
         earlier, has_gap = table.values_of_earlier_words(values, lag)
         self._beyond_gap |= has_gap[table.word_of_row]
-        if name in (SURPRISAL, ENTROPY) and procedure.fill:
+        if name in (SURPRISAL, ENTROPY) and procedure.fill:  # before the beginning of a text
             earlier = np.where(np.isnan(earlier), np.nanmean(values), earlier)
-        if name == SURPRISAL and procedure.lags_as_text:  # see `Profile.lags_as_text`
+        # as published: from the texts sorted as text, "10" before "2"
+        if name == SURPRISAL and procedure.lags_as_text:
             first_rows = table.first_row_of_word
             text_names = table.texts(procedure.text).to_numpy()[first_rows].astype(str)
             earlier = earlier[np.argsort(text_names, kind="stable")]
