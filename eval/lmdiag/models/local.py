@@ -237,15 +237,10 @@ class LocalLayers(LocalModel):
 
 
 def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
-    """Makes a model of its loaded parts, and tries how its network may be run.
+    """Makes a model of its loaded network and tokenizer, and tries how the network may be run.
 
-    Args:
-        model_id: name of the model in results and messages.
-        parts: network and tokenizer.
-        options: how the model is asked.
-
-    Raises:
-        BadInput: the model cannot be asked in this way.
+    `model_id` is its name in results and messages. Raises `BadInput` if it cannot be asked in this
+    way.
     """
     encoder = question_encoder(model_id, parts, options, longest_input(parts.model))
     reader = Reader(parts.model, parts.tokenizer.pad_token_id, causal=parts.kind == "causal")

@@ -138,11 +138,14 @@ class Pack:
         self._next_offset: dict[tuple[int, int], int] = {}
 
     def shared_offsets(self, ids: Pieces) -> list[int]:
-        """Returns the offsets of the tokens at the beginning of a context that the pack has."""
+        """Returns the offsets of the first tokens of a context, as far as the pack has them.
+
+        None are shared if contexts do not share prefixes. `ids` are the tokens of the context.
+        """
         offsets: list[int] = []
         if not self._shares:
             return offsets
-        before = -1
+        before = -1  # offset of the token before; -1 for the first token
         for token in ids:
             offset = self._next_offset.get((before, token))
             if offset is None:
@@ -152,7 +155,7 @@ class Pack:
         return offsets
 
     def add(self, ids: Pieces) -> list[int]:
-        """Adds a context and returns the offsets of its tokens."""
+        """Adds a context, and returns the offsets of all its tokens, also of shared ones."""
         offsets = self.shared_offsets(ids)
         before = offsets[-1] if offsets else -1
         for token in ids[len(offsets) :]:

@@ -92,51 +92,66 @@ def reuse_keys_and_values(
 ) -> Continue:
     """Reads the roots with a causal model, and keeps their keys and values.
 
-    Returns a function that reads continuations; see `Reuse`. Requests that are roots themselves are
-    answered from the pass over the roots, longer ones are read from the token after their root on.
+    Returns a function that reads continuations; see `Reuse`.
     """
-    window = attention_window(reader.model.config)  # padding counts in it, too
-    lengths = [len(root.ids) for root in roots]
-    cache = DynamicCache()  # keeps all tokens, also for layers with a sliding window
-    inputs = reader.fill([root.ids for root in roots])
-    mask = inputs["attention_mask"]
-    positions = reader.positions(inputs["input_ids"])
-    inputs |= {"position_ids": positions}
-    # of each root the position after its last token: its padding stands to the right
-    next_positions = (positions * mask).amax(1) + 1
-    last_positions = [(number, length - 1) for number, length in enumerate(lengths)]
-    root_pass = reader.network(inputs | {"past_key_values": cache}, last_positions, layers)
-    ordinary_log_probs = (
-        None if root_pass.logits is None else next(reader.log_probs(root_pass, ORDINARY))
-    )
+    return _CachedRoots(reader, roots, layers).read
 
-    def read(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
+
+class _CachedRoots:
+    """Rows of blanks that a causal model has read, with their keys and values.
+
+    Args:
+        reader: of the model.
+        roots: for each blank its row without a word.
+        layers: all layers after which continuations will be read.
+    """
+
+    def __init__(self, reader: Reader, roots: Sequence[TokenRow], layers: Sequence[Layer]) -> None:
+        self._reader = reader
+        self._window = attention_window(reader.model.config)  # padding counts in it, too
+        self._lengths = [len(root.ids) for root in roots]
+        self._cache = DynamicCache()  # keeps all tokens, also for layers with a sliding window
+        inputs: dict[str, Any] = dict(reader.fill([root.ids for root in roots]))
+        self._mask = inputs["attention_mask"]
+        positions = reader.positions(inputs["input_ids"])
+        # of each root the position after its last token: its padding stands to the right
+        self._next_positions = (positions * self._mask).amax(1) + 1
+        last_positions = [(number, length - 1) for number, length in enumerate(self._lengths)]
+        inputs |= {"position_ids": positions, "past_key_values": self._cache}
+        self._pass = reader.network(inputs, last_positions, layers)
+        # log-probabilities at the blanks after the last layer, if it is one of the layers
+        self._ordinary: torch.Tensor | None = None
+        if self._pass.logits is not None:
+            self._ordinary = next(reader.log_probs(self._pass, ORDINARY))
+
+    def read(
+        self, requests: Sequence[Request], layers: Sequence[Layer], /
+    ) -> Iterator[torch.Tensor]:
         """Yields log-probabilities after each layer, a row per request in their order.
 
-        Requests whose row is the root of their blank are answered from `root_pass`, which has read
-        the roots; rows with more tokens are read by `read_longer`.
+        Requests whose row is the root of their blank are answered from the pass over the roots.
         """
         root_numbers = []  # of requests that are a root
         longer_numbers = []  # of all others
         for number, (blank, row) in enumerate(requests):
-            if len(row.ids) > lengths[blank]:
+            if len(row.ids) > self._lengths[blank]:
                 longer_numbers.append(number)
             else:
                 root_numbers.append(number)
         if not root_numbers:
-            yield from read_longer(requests, layers)
+            yield from self._read_longer(requests, layers)
             return
         root_blanks = [requests[number][0] for number in root_numbers]
         longer_requests = [requests[number] for number in longer_numbers]
         order = torch.tensor([*root_numbers, *longer_numbers]).argsort()
         longer_log_probs: Iterator[torch.Tensor] = iter(())
         if longer_requests:
-            longer_log_probs = read_longer(longer_requests, layers)
+            longer_log_probs = self._read_longer(longer_requests, layers)
         inner_layers = [layer for layer in layers if layer is not None]
-        inner_log_probs = reader.log_probs(root_pass, inner_layers, root_blanks)
+        inner_log_probs = self._reader.log_probs(self._pass, inner_layers, root_blanks)
         for layer in layers:
-            if layer is None and ordinary_log_probs is not None:
-                log_probs = ordinary_log_probs[root_blanks]
+            if layer is None and self._ordinary is not None:
+                log_probs = self._ordinary[root_blanks]
             else:
                 log_probs = next(inner_log_probs)
             if longer_requests:
@@ -144,31 +159,29 @@ def reuse_keys_and_values(
                 log_probs = both[order.to(both.device)]
             yield log_probs
 
-    def read_longer(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
-        """Yields the same for requests with pieces after their root, reading the pieces alone.
-
-        Keys and values of the roots are in `cache`, a row per blank.
-        """
+    def _read_longer(
+        self, requests: Sequence[Request], layers: Sequence[Layer]
+    ) -> Iterator[torch.Tensor]:
+        """Yields the same for requests with pieces after their root, reading the pieces alone."""
         blanks = torch.tensor([blank for blank, _ in requests])
-        pieces = [row.ids[lengths[blank] :] for blank, row in requests]
-        inputs = reader.fill(pieces)
+        pieces = [row.ids[self._lengths[blank] :] for blank, row in requests]
+        inputs: dict[str, Any] = dict(self._reader.fill(pieces))
         width = inputs["input_ids"].shape[1]
-        if window is not None and mask.shape[1] + width > window:
+        if self._window is not None and self._mask.shape[1] + width > self._window:
             # a cache of all tokens would show a layer more than its window
-            return reader.read_layers([row for _, row in requests], layers)
-        inputs |= {
-            "attention_mask": torch.cat([mask[blanks], inputs["attention_mask"]], dim=1),
-            "position_ids": next_positions[blanks, None] + torch.arange(width),
-        }
+            return self._reader.read_layers([row for _, row in requests], layers)
         # A copy, since a pass adds its own tokens to the cache; the tensors themselves are shared.
-        past = copy.copy(cache)
-        past.layers = [copy.copy(layer) for layer in cache.layers]
+        past = copy.copy(self._cache)
+        past.layers = [copy.copy(layer) for layer in self._cache.layers]
         past.batch_select_indices(blanks)
+        inputs |= {
+            "attention_mask": torch.cat([self._mask[blanks], inputs["attention_mask"]], dim=1),
+            "position_ids": self._next_positions[blanks, None] + torch.arange(width),
+            "past_key_values": past,
+        }
         last_positions = [(number, len(word) - 1) for number, word in enumerate(pieces)]
-        network_pass = reader.network(inputs | {"past_key_values": past}, last_positions, layers)
-        return reader.log_probs(network_pass, layers)
-
-    return read
+        network_pass = self._reader.network(inputs, last_positions, layers)
+        return self._reader.log_probs(network_pass, layers)
 
 
 def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:

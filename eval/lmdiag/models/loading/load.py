@@ -201,11 +201,7 @@ def quiet() -> Iterator[None]:
 def _load_part(auto_class: Any, part: str, checkpoint: Checkpoint, options: LoadOptions) -> Any:
     """Loads configuration or tokenizer of a checkpoint; any error becomes `BadInput`.
 
-    Args:
-        auto_class: `AutoConfig` or `AutoTokenizer` of transformers.
-        part: what it loads, for messages.
-        checkpoint: where it is.
-        options: whether code of the repository may run.
+    `auto_class` is `AutoConfig` or `AutoTokenizer`, and `part` what messages call it.
     """
     with one_line_errors(checkpoint.id, part):
         return auto_class.from_pretrained(
@@ -242,12 +238,8 @@ def _load_weights(
 ) -> tuple[PreTrainedModel, dict[str, Any]]:
     """Returns the network on its device, and transformers' report on missing and unused weights.
 
-    Args:
-        checkpoint: where the weights are.
-        config: of the model.
-        kind: decides which class of transformers loads it.
-        options: dtype, quantization and how the model is spread over devices.
-        device: for a model that is not spread over devices.
+    The class that loads it follows from `kind`. `device` is for a model that the options do not
+    spread over several devices.
     """
     dtype: str = options.dtype
     on_processor = device.type == "cpu" and options.device_map is None

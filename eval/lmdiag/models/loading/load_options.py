@@ -116,7 +116,7 @@ class LoadOptions(QueryOptions, Loading, Serving):
                 f"option prompt must be a text, or a file with a text, that has {SLOT} in it once, "
                 f"where the context goes, not {reprlib.repr(self.prompt)}"
             )
-        parse_wording(self.choice_prompt)
+        parse_wording(self.choice_prompt)  # raises if it cannot be used
         kind = None if self.kind == "auto" else self.kind
         if problem := refusal(Case(given=self.stored(), kind=kind)):
             raise BadInput(problem)

@@ -141,11 +141,7 @@ def _fields(value: Any) -> Iterator[tuple[str, Any]]:
 def _check_weight_file(head: str, named_in: str, name: Any, options: LoadOptions) -> None:
     """Refuses a weight file that is outside the model's folder or in a format that can run code.
 
-    Args:
-        head: begins the message.
-        named_in: the file that names the weights.
-        name: their file, as it is named there.
-        options: whether pickled weights are allowed.
+    `head` begins the message, and `named_in` is the file that names the weight file `name`.
     """
     head = f"{head}: its {named_in} names the weights {reprlib.repr(name)}"
     if not isinstance(name, str) or not name or any(sign in name for sign in "/\\:"):
@@ -275,13 +271,8 @@ def check_weights(
 ) -> str | None:
     """Refuses weights that are random or left out, and ids of a tokenizer without an embedding.
 
-    Args:
-        model_id: for messages.
-        kind: that the model was loaded as.
-        model: with its weights.
-        tokenizer: its tokenizer.
-        report: transformers' report: weights that the checkpoint lacks ("missing_keys"), has in
-            another shape ("mismatched_keys"), or has in addition ("unexpected_keys").
+    `report` is transformers' own: weights that the checkpoint lacks ("missing_keys"), has in
+    another shape ("mismatched_keys"), or has in addition ("unexpected_keys").
 
     Returns:
         a warning of unused weights; None for none.

@@ -46,7 +46,7 @@ def check_server(model: ServedModel) -> None:
         BadInput: no dialect gives log-probabilities, or they cannot be those of the model.
     """
     limit = model.encoder.limit
-    encoder = replace(model.encoder, limit=None)
+    encoder = replace(model.encoder, limit=None)  # a context that is too long is refused below
     encoded = [encoder.encode(Question(Query(text), ())) for text in CONTEXTS]
     prompts = [question.blank.left for question in encoded]
     longest = 1 + max(map(len, prompts))

@@ -31,7 +31,10 @@ class _Part(NamedTuple):
 
 
 def _parts_of_words(sentence: Sentence) -> list[_Part]:
-    """Returns the words of a sentence, which white space separates, divided at its cuts."""
+    """Returns the words of a sentence, which white space separates, divided at its cuts.
+
+    For example, the text "a bird." with the cut 6 has the parts "a", "bird" and ".".
+    """
     parts = []
     for word in _WORD.finditer(sentence.text):
         cuts = [cut for cut in sentence.cuts if word.start() < cut < word.end()]

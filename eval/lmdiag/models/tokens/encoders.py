@@ -203,13 +203,7 @@ class Seq2SeqEncoder(QuestionEncoder):
 def question_encoder(
     model_id: str, parts: Parts, options: QueryOptions, limit: int | None
 ) -> QuestionEncoder:
-    """Returns the encoder of a model's kind.
-
-    Args:
-        model_id: for messages.
-        parts: network, tokenizer and kind of the model.
-        options: how it is asked.
-        limit: longest input in tokens; None for no limit.
+    """Returns the encoder of a model's kind; `limit` is the longest input in tokens, or None.
 
     Raises:
         BadInput: the options do not apply to the kind, or an encoder-decoder fills blanks in a way
@@ -244,11 +238,7 @@ def causal_encoder(
 ) -> CausalEncoder:
     """Returns the encoder of a causal model, of which only the tokenizer is needed.
 
-    Args:
-        model_id: for messages.
-        tokenizer: of the model.
-        options: how it is asked.
-        limit: longest input in tokens; None for no limit.
+    `limit` is the longest input in tokens, or None.
 
     Raises:
         BadInput: there is no chat template, or the prompt repeats a special token.

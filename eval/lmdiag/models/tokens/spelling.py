@@ -138,7 +138,11 @@ class Spelling:
         return self._backend.id_to_token(token) or ""
 
     def spell(self, text: str) -> SpelledText:
-        """Returns a text by itself as tokens, without special ones, with their positions in it."""
+        """Returns a text by itself as tokens, without special ones.
+
+        The result also has where each token stands in the text, without the blanks before it, which
+        tokens are control tokens, and which characters no token covers.
+        """
         encoding = self._backend.encode(text, add_special_tokens=False)
         spans = []
         is_covered = bytearray(len(text))  # 0 for a character that no token covers
@@ -155,7 +159,11 @@ class Spelling:
         return SpelledText(tuple(encoding.ids), spans, controls, uncovered)
 
     def around(self, query: Query) -> tuple[Pieces, Pieces]:
-        """Returns the pieces left and right of the blank in a sentence, without special tokens."""
+        """Returns the pieces left and right of the blank in a sentence, without special tokens.
+
+        The sentence is split with a plain word at the blank, since the neighbours of a mask may be
+        split in another way.
+        """
         before, after = query.around(_UNSPACED, self._sentence_end)
         for word in _PLAIN_WORDS:
             split = self._split(before, word, after)

@@ -104,7 +104,7 @@ class ByteLevel(Convention):
 
     def read(self, name: str) -> VocabularyItem:
         """Returns the item with this name; for example, `Ġbird` starts a word."""
-        is_bytes = set(name) <= self._byte_of.keys()
+        is_bytes = set(name) <= self._byte_of.keys()  # each character stands for a byte
         surface = bytes(self._byte_of[c] for c in name) if is_bytes else name.encode()
         text = re.sub("^Ġ", " ", name)
         if is_bytes:

@@ -213,11 +213,8 @@ class WordSearch:
     ) -> None:
         """Reads open partial words after one layer until the lists of all blanks are exact.
 
-        Args:
-            batch: the questions.
-            search: the layer and its frontiers, which are changed.
-            unread: partial words of candidates, which are read in the first round in any case.
-            continue_from: reads the rows of partial words.
+        The frontiers of `search` are changed. `unread` are partial words of candidates, which are
+        read in the first round in any case; `continue_from` reads the rows of partial words.
 
         Raises:
             BadInput: a blank needs more than `most_nodes` partial words.

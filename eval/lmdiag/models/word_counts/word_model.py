@@ -263,7 +263,7 @@ class WordModel(Model):
         return replace(self, options=options)
 
     def answer(self, batch: Sequence[Any], top: int) -> list[Answer | SentenceAnswer]:
-        """Returns the answers to a batch, see `Model.answer`."""
+        """Returns the answers to a batch, in its order, with lists of `top` words."""
         answers: list[Answer | SentenceAnswer] = []
         for question in batch:
             if isinstance(question, Sentence):
