@@ -369,6 +369,9 @@ def test_words_that_stand_once_are_not_counted_once_beside_their_numbers():
     percent = words.assign(cloze=words["N"] / 6 * 100).drop(columns="N")
     with pytest.raises(BadInput, match="percentages are read as numbers, --columns count=COLUMN"):
         read(percent)
+    for amount in (-1, 2**54):
+        with pytest.raises(BadInput, match=rf"a number from 0 to 2\*\*53, not {amount}"):
+            read(words.assign(N=amount), columns=["count=N"])
     times = words.assign(N=[512, 408, 623] * 8).rename(columns={"N": "rt"})
     assert len(read(times)) == 24
 

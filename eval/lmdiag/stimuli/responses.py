@@ -205,6 +205,8 @@ def _refuse_wrong_amounts(
 ) -> None:
     """Refuses shares that are not from 0 to 1, and counts below 0 or too large to be exact.
 
+    For example, "row 3: the column count: expected a number from 0 to 2**53, not -1".
+
     Args:
         table: whose row the error names.
         column: that has the amounts.
@@ -213,12 +215,12 @@ def _refuse_wrong_amounts(
     """
     import numpy as np
 
-    most = 1.0 if is_share else float(2**53)
-    wrong_rows = np.flatnonzero(~((amounts >= 0) & (amounts <= most)))
+    most = 1.0 if is_share else float(2**53)  # above 2**53, floats leave whole numbers out
+    wrong_rows = np.flatnonzero(~((amounts >= 0) & (amounts <= most)))  # NaN is wrong, too
     if not wrong_rows.size:
         return
     row = int(wrong_rows[0])
-    wanted = "a share from 0 to 1" if is_share else "a number from 0 up"
+    wanted = "a share from 0 to 1" if is_share else "a number from 0 to 2**53"
     if is_share and 1 < np.nanmax(amounts) <= 100 + _ROUNDING:
         wanted += " (percentages are read as numbers, --columns count=COLUMN)"
     problem = f"the column {column}: expected {wanted}, not {table.columns[column][row]!r}"
