@@ -306,6 +306,23 @@ def test_every_two_runs_are_compared_as_alone(rows):
             assert result == pytest.approx((x.difference, x.ci_low, x.ci_high, x.p))
 
 
+def test_runs_that_share_few_items_are_compared_in_these(role, runs):
+    """The pairs of a run that scored a half of the items have these, other pairs have all."""
+    half = guesses(role, 4)
+    contrasts = sorted(set(role.columns()["contrast"]))
+    for row, contrast in enumerate(role.columns()["contrast"]):
+        if contrast in contrasts[::2]:
+            half.log_prob[row] = None
+    several = [*runs, run_of(role, half)]
+    key = FigureKey("role88", "none", "probability_difference")
+    outcomes = compare_all(several, [key])[key]
+    assert outcomes.keys() == {*permutations(range(4), 2)}
+    for (i, j), outcome in outcomes.items():
+        (x,) = compare(several[i], several[j], measures=[key.measure])
+        assert x.n == (len(contrasts) // 2 if 3 in (i, j) else len(contrasts))
+        assert outcome == pytest.approx((x.difference, x.ci_low, x.ci_high, x.p))
+
+
 def test_measures_that_are_not_of_both_kinds_of_models_are_named(tmp_path):
     data = write_sentences(tmp_path / "texts.csv")
     kinds = {"masked": {}, "causal": {"kind": "causal", "bos": True}}

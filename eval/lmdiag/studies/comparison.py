@@ -749,34 +749,45 @@ def compare_all(
 def _outcomes_with_shared_draws(
     pairs: Mapping[tuple[int, int], ScoredPair],
 ) -> dict[tuple[int, int], Outcome]:
-    """Returns the outcomes of the pairs of a figure that are tested by random signs, without ties.
+    """Returns the outcomes of the pairs of a figure that are tested by random signs.
 
-    Each draw gives every item a sign and sums its values. The sum of a difference is the difference
-    of two sums, so the sums of a run are computed once for all its pairs.
+    Each draw gives every item a random sign and sums the signed values. The sum of the differences
+    of two runs is the difference of their sums, so the sums of a run are computed once for all
+    pairs of runs with the same items, instead of once for each pair.
 
     Args:
-        pairs: numbers of the base and the new run -> their scores.
+        pairs: (number of the base run, number of the new run) -> their scores of one figure; with
+            (0, 1) also (1, 0), whose differences have the opposite sign.
 
     Returns:
-        numbers -> outcome; without pairs that have ties or exact tests, or that do not differ.
+        the same numbers of two runs -> outcome. Left out are pairs of other statistics than means,
+        of two runs with different items or with ties, of so few items that the test is exact, and
+        of runs that do not differ in any item.
     """
-    scores_on_items: dict[tuple[str, ...], dict[int, Scores]] = {}  # items -> run -> its scores
-    for (i, _), pair in pairs.items():
+    # ids of items -> the pairs both of whose runs have scores of exactly these items
+    pairs_on_items: dict[tuple[str, ...], dict[tuple[int, int], ScoredPair]] = {}
+    for numbers, pair in pairs.items():
+        items = tuple(pair.base.items)
+        has_same_items = items == tuple(pair.new.items)
         is_mean = pair.base.statistic in stats.MEANS
-        if is_mean and not pair.n_tied and len(pair.base.items) > stats.MOST_EXACT:
-            scores_on_items.setdefault(tuple(pair.base.items), {})[i] = pair.base
+        if is_mean and has_same_items and not pair.n_tied and len(items) > stats.MOST_EXACT:
+            pairs_on_items.setdefault(items, {})[numbers] = pair
     outcomes: dict[tuple[int, int], Outcome] = {}
-    for scores_of_run in scores_on_items.values():
-        values = np.column_stack([scores.values for scores in scores_of_run.values()])
-        key = next(iter(pairs.values())).key  # all pairs are of one figure
-        rng = _generator(key)
-        # (draws, runs + 1): the last column has the sums of the signs themselves
-        sums = stats.random_flips(np.column_stack([values, np.ones(len(values))]), rng)
-        for (a, i), (b, j) in permutations(enumerate(scores_of_run), 2):  # columns and runs
-            differences = values[:, b] - values[:, a]
-            if (i, j) in pairs and not pairs[i, j].n_tied and differences.any():
-                pair_sums = np.column_stack([sums[:, b] - sums[:, a], sums[:, -1]])
-                test = stats.flip_test(pair_sums, differences)
+    for items, pairs_of_items in pairs_on_items.items():
+        values_of_run: dict[int, stats.Values] = {}
+        for (base, new), pair in pairs_of_items.items():
+            values_of_run[base] = pair.base.values
+            values_of_run[new] = pair.new.values
+        figure = next(iter(pairs_of_items.values())).key  # the same in all pairs
+        # `flip_test` also needs the sums of the signs alone, which are those of a column of ones
+        columns = np.column_stack([*values_of_run.values(), np.ones(len(items))])
+        *sums_of_runs, sums_of_signs = stats.random_flips(columns, _generator(figure)).T
+        sums_of_run = dict(zip(values_of_run, sums_of_runs, strict=True))
+        for base, new in pairs_of_items:
+            differences = values_of_run[new] - values_of_run[base]
+            if differences.any():
+                sums = np.column_stack([sums_of_run[new] - sums_of_run[base], sums_of_signs])
+                test = stats.flip_test(sums, differences)
                 mean = float(differences.mean())
-                outcomes[i, j] = Outcome(mean, test.ci_low, test.ci_high, test.p)
+                outcomes[base, new] = Outcome(mean, test.ci_low, test.ci_high, test.p)
     return outcomes
