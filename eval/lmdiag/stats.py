@@ -343,16 +343,23 @@ def tango(won: int, lost: int, n: int) -> Interval:
     z = float(ndtri((1 + LEVEL) / 2))
     observed = (won - lost) / n
 
-    def bound(score: float, end: float) -> float:
-        """Returns the difference between the observed one and `end` that has a score."""
+    def bound(critical_value: float, end: float) -> float:
+        """Returns a bound of the interval: the difference whose score is a critical value.
+
+        It is searched between the observed difference and `end`, the lowest (-1) or highest (1)
+        possible difference.
+        """
         if observed == end:
             return end
 
-        def excess(difference: float) -> float:
-            """Returns the score of a difference less `score`; it is 0 at the bound."""
-            return _tango_score(difference, won, lost, n) - score
+        def score_beyond_critical(difference: float) -> float:
+            """Returns how far the score of a difference is above the critical value.
 
-        return float(brentq(excess, observed, end, xtol=1e-12))
+            This is 0 at the bound, which `brentq` searches.
+            """
+            return _tango_score(difference, won, lost, n) - critical_value
+
+        return float(brentq(score_beyond_critical, observed, end, xtol=1e-12))
 
     # the observed difference has the score 0, and a larger difference has a lower score
     return bound(z, -1.0), bound(-z, 1.0)

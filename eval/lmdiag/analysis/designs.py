@@ -601,9 +601,10 @@ def _no_complete_item(means: DataFrame) -> str:
 
 
 def cell_columns(conditions: Iterable[str]) -> dict[str, str]:
-    """Returns the column of each condition in `Analysis.cells` and `Analysis.items`.
+    """Returns condition -> the name of its column in the tables `Analysis.cells` and `.items`.
 
-    A condition with the name of another column there gets `_data` at its end.
+    A condition that is called as another column of these tables, such as "model" or "n", gets
+    `_data` at its end.
 
     >>> cell_columns(["polarity", "model"])
     {'polarity': 'polarity', 'model': 'model_data'}
@@ -621,23 +622,30 @@ def cell_columns(conditions: Iterable[str]) -> dict[str, str]:
 def _item_table(means: DataFrame) -> DataFrame:
     """Returns the means of items (rows) in cells (columns) as a row per item and cell.
 
-    The columns are item, the conditions and value; see `Analysis.items`.
+    The columns are item, the conditions and value. For example, of the conditions polarity and
+    length, a row is "7", "negative", "long", 11.2.
     """
-    columns = cell_columns(means.columns.names)
-    return means.rename_axis(columns=columns.values()).melt(ignore_index=False).reset_index()
+    # a condition called as one of the other columns, for example "item", becomes "item_data"
+    condition_columns = cell_columns(means.columns.names).values()
+    return means.rename_axis(columns=condition_columns).melt(ignore_index=False).reset_index()
 
 
 def _cell_table(means: DataFrame, *, is_accuracy: bool) -> DataFrame:
-    """Returns a row per cell, with the conditions, n, mean and interval; see `Analysis.cells`.
+    """Returns a row per cell (a combination of levels of the conditions).
+
+    The columns are the conditions, n (items), mean, ci_low and ci_high. For example, of the
+    conditions polarity and length, a row is "negative", "long", 24, 0.75, 0.6, 0.86.
 
     Args:
-        means: the mean response of each item (rows) in each cell (columns).
+        means: the mean response of each item (rows) in each cell (columns), without NaN: only items
+            with a value in every cell.
         is_accuracy: whether the response is 1 or 0.
     """
     intervals = within_item_intervals(means.to_numpy(), is_accuracy=is_accuracy)
     low, high = np.transpose(intervals)
-    columns = [*cell_columns(means.columns.names).values()]
-    table = means.columns.to_frame(index=False, name=columns)
+    # a condition called as one of the other columns, for example "n", becomes "n_data"
+    condition_columns = [*cell_columns(means.columns.names).values()]
+    table = means.columns.to_frame(index=False, name=condition_columns)
     return table.assign(n=len(means), mean=means.mean().to_numpy(), ci_low=low, ci_high=high)
 
 

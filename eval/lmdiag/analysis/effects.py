@@ -180,13 +180,18 @@ def simple_effects(means: DataFrame, levels: Levels) -> DataFrame:
 def tests_by_level(scores: DataFrame, level_of_item: Series) -> DataFrame:
     """Returns the effects over the items of each level of a factor, then their differences.
 
+    The columns are `level` and those of `paired_tests`, `label` (the effect) among them. For
+    example, of a factor with the levels low and high and one effect, rows have the `level` "low",
+    "high" and "high - low".
+
+    A row of a level has a paired t test over its items. A row of a difference has Welch's t test of
+    the items of one level against those of the other, and n is the number of both together. Of
+    three levels and more, `p_holm` of a difference is p adjusted over all pairs of levels; with two
+    levels there is one difference, and its `p_holm` is missing.
+
     Args:
         scores: the contrast of each item (rows) for each effect (columns).
         level_of_item: item -> its level, a category.
-
-    Returns:
-        The columns of `paired_tests` and `level`; a difference of two levels, "high - low", has
-        Welch's t test over n items in both, and p_holm over the pairs of more than two levels.
     """
     levels = level_of_item.reindex(scores.index)
     scores_of_level = {}
@@ -204,7 +209,7 @@ def tests_by_level(scores: DataFrame, level_of_item: Series) -> DataFrame:
     ]
     if differences:
         table = concat(differences, ignore_index=True)
-        # adjusted over the pairs of levels of each effect
+        # the family of a test: the differences of the same effect between all pairs of levels
         tests.append(_with_holm(table, table["label"]))
     table = concat(tests, ignore_index=True)
     return table[["level", *table.columns.drop("level")]]
@@ -246,13 +251,15 @@ def _effect_tests(estimate: Series, se: Series, df: Series | int, n: int) -> Dat
 
 
 def _with_holm(table: DataFrame, families: Index | Series) -> DataFrame:
-    """Adds p_holm, p adjusted over the tests of a family, and n_tests, if a family has several.
+    """Adds the columns p_holm, p adjusted over the tests of a family by Holm's method, and n_tests.
 
-    Both are missing in the rows of families of one test.
+    Both are missing in the rows of families of one test. If all families have one test, the table
+    is returned without these columns. For example, p of .01 and .02 in one family become .02 and
+    .02.
 
     Args:
         table: a row for each test, with the column p.
-        families: the family of each test.
+        families: the family of each test, parallel to the rows.
     """
     p_of_family = table["p"].groupby(families.to_numpy())
     is_several = p_of_family.transform("size") > 1

@@ -262,8 +262,16 @@ def select_models_with_values(table: DataFrame, response: str) -> tuple[DataFram
 def _response_values(table: DataFrame, response: str) -> Series:
     """Returns the response of each row as numbers, NaN where it is not known.
 
-    It is a column; or "probability" or "log_odds", computed from surprisals; or "correct": 1 or 0
-    by the measures of a run, else by comparing rows of a contrast, else by expected words.
+    For example, the probability of a row with a surprisal of 2 bits is 0.25.
+
+    Args:
+        table: a row for each answer of a model.
+        response: a column of the table; or "probability" or "log_odds", which are computed from the
+            column `surprisal`; or "correct", which is 1 or 0 by the first of these that the table
+            has: a measure of a run (`sensitivity`, `accuracy@1`); rows of contrasts with their
+            surprisals, where the good row of a contrast is 1 if it has the lowest surprisal, and
+            bad rows are NaN; words that are expected, where a row is 1 if its `top_word` is one of
+            those in `expected` ("bird|robin").
     """
     columns = {*table}
     if response in columns:
@@ -278,12 +286,13 @@ def _response_values(table: DataFrame, response: str) -> Series:
             return to_numeric(table[measure]).astype(float)
     # a table that was made elsewhere has no measures
     if {"good", "contrast", "surprisal"} <= columns:
-        return _sensitivity_of_good_rows(table)
+        return _sensitivity_of_good_rows(table)  # NaN in bad rows
     if not {"expected", "top_word"} <= columns:
         raise BadInput("correct needs the columns good and contrast, or expected and top_word")
     pairs = table[["top_word", "expected"]].dropna().map(str.lower)
     is_expected = [top_word in expected.split("|") for top_word, expected in pairs.to_numpy()]
-    return Series(is_expected, pairs.index, dtype=float).reindex(table.index)
+    known = Series(is_expected, pairs.index, dtype=float)
+    return known.reindex(table.index)  # NaN in rows without a top word or an expected one
 
 
 def _remedy_for_unknown_response(table: DataFrame, response: str) -> str:

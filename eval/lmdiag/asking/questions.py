@@ -45,14 +45,19 @@ class Setting:
     entropy: bool = False
 
     def choices(self, *, cased: bool) -> list[ChoiceQuestion]:
-        """Returns the questions about contrasts in words; [] if the model is not asked to choose.
+        """Returns the questions that let a model choose among the rows of each contrast.
+
+        For example, "Which of these sentences is more likely?" with the options "A robin is a
+        bird." and "A robin is a tree.". [] if the model is not asked to choose (`wording` is None).
 
         Args:
             cased: whether the model tells "A" from "a".
         """
         if self.wording is None:
             return []
-        keys = row_keys(self, kind="masked", cased=cased)  # a question shows both sides
+        # An option has the text on both sides of its blank, also for a causal model. `row_keys`
+        # yields both sides for masked models only.
+        keys = row_keys(self, kind="masked", cased=cased)
         texts: list[Query | Sentence] = []
         for key in keys:
             if isinstance(key, Sentence):

@@ -16,7 +16,8 @@ from lmdiag.measures.scores import Scores, Statistic, Trials, build_scores, obje
 from lmdiag.types import SentenceAnswer, WordSpan
 
 EMPTY_REGION_BITS = 0.0
-"""Surprisal of a region of a test suite that has no words."""
+"""Surprisal of a region of a test suite without words: the sum over no words. Formulas of suites
+compare regions that a condition may leave empty."""
 
 
 CRITICAL = "critical"
@@ -244,14 +245,22 @@ def suite_measures(trials: Trials) -> list[Scores]:
 
 
 def _region_bits(trials: Trials, row: int, number: int | None) -> float:
-    """Returns the surprisal in bits of a region of a row, by its number; 0 for an empty region.
+    """Returns the surprisal of a region of a sentence in bits.
 
-    None as number stands for the whole sentence.
+    0 for a region without words, and NaN where the probabilities of its words are not known. For
+    example, a region of two words with probabilities of 1/2 and 1/4 has 3 bits.
+
+    Args:
+        trials: rows and predictions; a row has a sentence, its regions and its words.
+        row: position of the sentence, from 0.
+        number: of the region; None for the whole sentence.
     """
     if number is None:
         return -float(trials.log_prob[row]) / math.log(2)
     region = next(region for region in trials.rows["regions"][row] if region["number"] == number)
-    if region["start"] == region["end"]:
+    start, end = region["start"], region["end"]  # offsets in the sentence, in characters
+    if start == end:
         return EMPTY_REGION_BITS
+    # predictions may have the probability of the sentence only, without those of its words
     words = trials.predictions["words"][row] if trials.has("words") else None
-    return part_bits(words, region["start"], region["end"])
+    return part_bits(words, start, end)

@@ -13,7 +13,10 @@ from lmdiag.measures.scores import Floats, Scores, Trials, build_scores, float_a
 from lmdiag.types import BadInput
 
 PSEUDO = "the pseudo-log-likelihood of a masked model is not the probability of a sentence"
-"""Why a figure of sentences is not compared between masked and causal models."""
+"""Why a figure of sentences is not compared between masked and causal models.
+
+Measures are registered with this reason as `one_kind`; messages quote it.
+"""
 
 
 @register("custom", surprisal="mean surprisal, bits")
@@ -68,11 +71,15 @@ def critical_surprisal(trials: Trials) -> list[Scores]:
 def slor(trials: Trials) -> list[Scores]:
     """Returns SLOR of a sentence, in bits per word: a mean over rows.
 
-    The log-probability of the sentence less the sum of those of its words alone, over the number of
-    words: how much more probable the words are in this order than by their frequencies. These are
-    of `wordfreq`, in the language of the column `language`, otherwise in English; without the
-    package, or with several languages, there is no SLOR. A sentence with a word that wordfreq does
-    not know is left out. Words without a probability count for none of the three.
+    SLOR is (log2 p of the sentence - sum of the log2 frequencies of its words) / number of words:
+    how much more probable the words are in this order than by their frequencies. For example, a
+    sentence of 4 words with a log2 p of -20 whose words have log2 frequencies of -32 in sum has a
+    SLOR of 3.
+
+    The frequencies are those of `wordfreq`, in the language of the column `language`, otherwise in
+    English; [] is returned without the package, and for rows in several languages. A sentence with
+    a word that wordfreq does not know is left out. A word without a probability does not count in
+    the sum and the number of words.
 
     Source: Pauls and Klein (2012); Lau, Clark and Lappin (2017), by words.
     """
@@ -83,6 +90,7 @@ def slor(trials: Trials) -> list[Scores]:
     sentences = _scored_words(trials)
     distinct_words = sorted({word for words in sentences for word in words})
     try:
+        # NaN for a word that wordfreq does not know, so that its sentences have no SLOR either
         log2_frequencies = log_frequencies(distinct_words, language).tolist()
     except BadInput:  # wordfreq is not installed, or does not have the language
         return []
@@ -90,7 +98,7 @@ def slor(trials: Trials) -> list[Scores]:
     unigram_log2_prob = np.array(
         [math.fsum(log2_frequency_of[word] for word in words) for words in sentences]
     )
-    n_words = np.array([len(words) or math.nan for words in sentences])
+    n_words = np.array([len(words) or math.nan for words in sentences])  # nothing is divided by 0
     sentence_log2_prob = -_row_bits(trials)
     values = (sentence_log2_prob - unigram_log2_prob) / n_words
     return [build_scores(f"slor@language={language}", trials.ids, values, "mean", trials.levels)]

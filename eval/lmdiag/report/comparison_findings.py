@@ -97,7 +97,15 @@ def findings_on_pairs(base: str, pairs: Mapping[str, Sequence[ReportedTest]]) ->
 
 
 def _without_clear_test(tests: Sequence[ReportedTest]) -> str:
-    """Returns what a sentence says of a model none of whose tests rejects: "MODEL is ..."."""
+    """Returns what stands after "MODEL is" in a sentence on a model none of whose tests rejects.
+
+    For example "not distinguishable in any", of "Against A, of the 3 compared figures B is not
+    distinguishable in any (adjusted p < .05).".
+
+    Args:
+        tests: one per figure. A figure that is equal in every item has no test and the value 0. A
+            figure that differs by the same in every item has no test, but a value.
+    """
     if not tests:
         return "not compared"
     is_equal = not any(test.is_tested or test.value for test in tests)

@@ -258,8 +258,13 @@ class RunPair(NamedTuple):
         return _comparison_grid(title, rows, self.base, self.new)
 
     def figure_name(self, comparison: Comparison) -> str:
-        """Returns what sentences call a figure, with its diagnostic where there are several."""
-        if len({c.task for c in self.comparisons.values()}) == 1:
+        """Returns what sentences call the compared figure (a number such as an accuracy).
+
+        For example "sensitivity"; if the two runs are compared in several tasks, with the title of
+        the task before it: "NEG-136 sensitivity".
+        """
+        tasks = {c.task for c in self.comparisons.values()}
+        if len(tasks) == 1:
             return visible(comparison.label)
         return visible(f"{diagnostics.get(comparison.task).short_title} {comparison.label}")
 
@@ -406,21 +411,29 @@ def _figures_without_items(pairs: Sequence[RunPair]) -> list[str]:
 
 
 def _difference_findings(pairs: Sequence[RunPair]) -> list[str]:
-    """Returns sentences on what the tests of the differences say."""
+    """Returns sentences on what the tests of the differences say.
+
+    For example ["B is higher than A in sensitivity (+12.5 points) (adjusted p < .05)."].
+
+    Args:
+        pairs: of one base, the first run, with each other model.
+    """
     if not pairs:
         return []
-    tests = {}
+    base = pairs[0].base  # the same in all pairs
+    tests_of_model: dict[str, list[ReportedTest]] = {}
     for pair in pairs:
+        # figures without an item to compare have a sentence in `_figures_without_items`
         with_items = [c for c in pair.comparisons.values() if c.n]
-        tests[pair.new] = [_test_of(c, pair.figure_name(c)) for c in with_items]
-    return [*findings_on_pairs(pairs[0].base, tests)]
+        tests_of_model[pair.new] = [_test_of(c, pair.figure_name(c)) for c in with_items]
+    return [*findings_on_pairs(base, tests_of_model)]
 
 
 def _test_of(comparison: Comparison, figure_name: str) -> ReportedTest:
-    """Returns the test of a comparison as sentences need it.
+    """Returns the test of a comparison as sentences need it, e.g. with the text "+12.5 points".
 
     Args:
-        figure_name: what sentences call the figure.
+        figure_name: what sentences call the figure, e.g. "sensitivity".
     """
     text = numbers.signed(comparison.difference, comparison.statistic)
     if comparison.statistic in IN_PERCENT:

@@ -395,8 +395,9 @@ def _partial_plot(fit: HumanFit) -> Plot:
 def _slope_per_bit(model: ModelFit) -> Series:
     """Returns the coefficient of surprisal per bit, on the scale of the residuals.
 
-    Its parts are `estimate`, `ci_low` and `ci_high`. The predictor is the surprisal in another
-    unit: the ratio of their standard deviations is the number of these units per bit.
+    The result has the entries `estimate`, `ci_low` and `ci_high`. The predictor of the model may be
+    surprisal in another unit, as standard deviations. Its standard deviation divided by that of the
+    surprisals in bits is the number of these units per bit.
     """
     name = SURPRISAL if SURPRISAL in model.terms.index else f"scale({SURPRISAL})"
     units_per_bit = model.predictor_sd[name] / model.words["surprisal"].astype(float).std()
@@ -404,16 +405,22 @@ def _slope_per_bit(model: ModelFit) -> Series:
 
 
 def _line_layers(slope: Series, mean: float, ends: Sequence[float]) -> list[Spec]:
-    """Returns the layers of a chart with the fitted line, through 0 at the mean, and its band.
+    """Returns the layers of a chart with the fitted line and the band of its 95% interval.
+
+    The line is 0 at the mean surprisal, as are on average the partial residuals around it: each of
+    them is the residual plus the slope times the difference of the surprisal from its mean.
 
     Args:
-        slope: see `_slope_per_bit`.
-        mean: surprisal, bits.
-        ends: surprisals between which the line is drawn.
+        slope: `estimate`, `ci_low` and `ci_high` of the coefficient of surprisal: units of the
+            response per bit.
+        mean: mean surprisal of the rows, in bits.
+        ends: lowest and highest surprisal in bits, between which the line is drawn.
     """
     surprisal = np.linspace(ends[0], ends[1], 41)  # enough for the bend of the band at the mean
     deviation = surprisal - mean
-    low, high = np.sort(np.outer(slope[["ci_low", "ci_high"]], deviation), axis=0)
+    lines_of_bounds = np.outer(slope[["ci_low", "ci_high"]], deviation)  # (2, 41)
+    # left of the mean, the line of `ci_low` is above that of `ci_high`
+    low, high = np.sort(lines_of_bounds, axis=0)
     value = slope["estimate"] * deviation
     rows = DataFrame({"surprisal": surprisal, "value": value, "low": low, "high": high})
     return drawing.fitted_line(rows, field("surprisal", "numbers"))

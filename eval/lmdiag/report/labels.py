@@ -46,9 +46,13 @@ def model_facts(model: ModelInfo) -> list[str]:
 
 
 def model_fact(results: Results) -> Fact:
-    """Returns the name of a model, and lines on what it is and what it was asked."""
+    """Returns the name of a model, and lines on what it is and what it was asked.
+
+    For example, the name "gpt2" with the lines "causal · 124M parameters · float32 · cased · commit
+    607a30d783df", "data lmdiag · 310 contexts" and, if contexts stand in a prompt, "prompt ...".
+    """
     model = results.model
-    *facts, commit = model_facts(model)
+    *facts, commit = model_facts(model)  # the last one is on the commit
     facts = [*facts, "cased" if model.cased else "uncased", commit]
     source = f"data {results.data.source} · {results.n_contexts} {question_noun(results)}"
     framing_texts = framing_facts(results.protocol).items()

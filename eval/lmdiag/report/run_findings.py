@@ -147,11 +147,16 @@ def _shares_of_items(diagnostic: Diagnostic, figures: Mapping[FigureKey, Figure]
     elif unclear:
         chance += f"; {listing([*dict.fromkeys(unclear)])} cannot be told from it"
     notes = "; ".join([chance, *tied])
-    return f"{finding.above} in {listing(shares)} {finding.noun} ({notes})"
+    verb = finding.above  # what a model above chance does, e.g. "prefers the true completion"
+    return f"{verb} in {listing(shares)} {finding.noun} ({notes})"
 
 
 def _where(diagnostic: Diagnostic, key: FigureKey) -> str:
-    """Returns the items of a figure as a place: "in negated sentences" or "on NEG-136"."""
+    """Returns the items of a figure as a place: "in negated sentences" or "on NEG-136".
+
+    The diagnostic may declare what its items are (`finding.noun`, as "sentences") and words for the
+    items of a level (`finding.items`, as "negated").
+    """
     finding = diagnostic.finding
     if finding.noun:
         return f"in {finding.items[key.level]} {finding.noun}"
@@ -193,28 +198,31 @@ def frequency_findings(
 
     Args:
         results: of the model.
-        comparisons: of the model, the base, with word frequencies.
-        model: its name.
+        comparisons: figure -> its comparison, in which the model is the base and word frequencies
+            are the new run.
+        model: name of the model.
     """
     sentences = []
     for task in results.tasks:
         diagnostic = results.diagnostic(task)
+        finding = diagnostic.finding
         parts = []
         for key in _finding_figures(results, task):
             comparison = comparisons.get(key)
             if comparison is None or not comparison.n:
                 continue
-            where = _where(diagnostic, key)
-            share = percent(comparison.new)
-            if diagnostic.finding.noun:  # "in negated sentences" -> "in 10% of negated sentences"
-                text = f"in {share} {where.replace('in ', 'of ', 1)}"
-            else:
-                text = f"{where} in {share}"
+            share = percent(comparison.new)  # of word frequencies
+            if finding.noun:  # for example "in 10% of negated sentences"
+                text = f"in {share} of {finding.items[key.level]} {finding.noun}"
+            else:  # for example "on NEG-136 in 10%"
+                text = f"{_where(diagnostic, key)} in {share}"
             if comparison.n_tied:
                 text += f" (over {comparison.n} contrasts that are not tied)"
             parts.append(f"{text}, {_compared_with_model(comparison, model)}")
         if parts:
-            sentences.append(f"Frequency alone {diagnostic.finding.above} {listing(parts)}.")
+            # what a model above chance does, e.g. "prefers the good completion"
+            verb = finding.above
+            sentences.append(f"Frequency alone {verb} {listing(parts)}.")
     return sentences
 
 

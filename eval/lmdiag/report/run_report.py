@@ -232,15 +232,19 @@ def brief_output(report: Report) -> Output:
 
 
 def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
-    """Returns what is shown of measures that were computed without a run, of a task in one setting.
+    """Returns what is shown of measures that were computed from predictions, without a run.
+
+    A first section has their tables and a chart; a second one, without a title, has the signature,
+    which identifies data and options.
 
     Args:
-        results: of one task in one setting.
+        results: of one task in one setting, for example "none", unperturbed.
         name: of the model; "" if it is not known.
-        rule: how words were compared, in words; "" if they were not.
+        rule: how words were compared, in words, for example "without case"; "" if none were. The
+            answers of a task with words depend on it, so there it is shown as a warning.
     """
     (task,) = results.tasks
-    (content,) = results.tasks[task].values()
+    (setting_results,) = results.tasks[task].values()
     figures = ReportFigures.of([results])
     (section,) = sections(figures)
 
@@ -256,7 +260,7 @@ def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
 
     def document() -> dict[str, Any]:
         match = {"match": rule} if rule else {}
-        return {"task": task, **match, **content.to_json()}
+        return {"task": task, **match, **setting_results.to_json()}
 
     subject = name or "The model"
     asks_words = results.diagnostic(task).asks == "word"

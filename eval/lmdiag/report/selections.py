@@ -52,7 +52,11 @@ class ReportFigures:
 
     @classmethod
     def of(cls, runs: Sequence[Results]) -> ReportFigures:
-        """Returns the figures of some runs as one table, with the columns that `table` names.
+        """Returns the figures of some runs as one table, with a row per figure.
+
+        Columns are those of `figure_records` and, of the run, measure, level and setting of a
+        figure, names, labels for readers and positions in the order of a report. For example, the
+        measure "sensitivity@0.01" has the `score` "sensitivity" and the `cutoff` "0.01".
 
         Measures of people, `human_NAME`, become the measure NAME in the setting "human".
         """
@@ -62,18 +66,21 @@ class ReportFigures:
         is_human = table["measure"].str.startswith("human_")
         table["measure"] = table["measure"].str.removeprefix("human_")
         table.loc[is_human, "setting"] = HUMAN
+        # of "mw@top=0.1", `base` is "mw", `parameter` "top=0.1", and `label` "MW, top 0.1"
         names = [MeasureName.of(name) for name in table["measure"]]
         table = table.assign(
             model=[sources[number].label for number in table["run"]],
             is_percent=[figure.is_percent for figure in table["figure"]],
-            published=table["published"] / 100,
+            published=table["published"] / 100,  # papers give percent, charts need [0, 1]
             score=[name.base for name in names],
             cutoff=[name.parameter.replace("=", " ") for name in names],
             is_curve_point=[name.is_curve_point for name in names],
             address=table["measure"] + "|" + table["by"] + "|" + table["level"],
-            level_rank=0,
             measure_label=[name.label for name in names],
+            # figures over all items keep these two; `_fill_ranks_and_labels` sets those of levels
+            level_rank=0,
             level_label="All",
+            # `_fill_ranks_and_labels` sets these two in every row
             setting_rank=0,
             setting_label="",
         )

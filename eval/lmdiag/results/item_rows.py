@@ -53,7 +53,8 @@ ITEM_FACTS = ("model", "signature", "weights", "task", "perturbation", "shuffle"
 """Columns of what a row was asked for: the run, and the setting."""
 
 _NOT_WRITTEN = ("regions", "formulas")
-"""Columns of suites that are not single values; the regions are rows with `per="region"`."""
+"""Columns of test suites whose values are lists of records, which a cell cannot hold. Regions are
+the rows of a table of their own, with `per="region"`."""
 
 
 def items_of_predictions(
@@ -146,9 +147,14 @@ def item_rows(
 def _data_columns(stimuli: Stimuli, further_columns: Collection[str]) -> DataFrame:
     """Returns the columns of the data that have values, as cells of a table.
 
-    Lists are texts with bars between their values, as in a csv file. A column with the name of one
-    of `further_columns`, which stand beside them, gets `DATA_SUFFIX`; numbers of items that are
-    unique only within another column get its value in front.
+    A list becomes a text with bars between its values: ["bird", "robin"] -> "bird|robin". In data
+    whose numbers of items are unique only within another column, items get the value of this column
+    in front: item 7 of the subset "simp" is "simp-7".
+
+    Args:
+        stimuli: the rows of the data.
+        further_columns: names of the columns that the caller puts beside these. A column of the
+            data with such a name gets `DATA_SUFFIX`: "rank" becomes "rank_data".
     """
     data = DataFrame()
     for name, values in stimuli.columns().items():
@@ -162,6 +168,8 @@ def _data_columns(stimuli: Stimuli, further_columns: Collection[str]) -> DataFra
         data[column] = cells
     within = stimuli.diagnostic.item_within
     if within:
+        # neither column has got the suffix: no further column is called "item", "subset" or
+        # "template" (the columns that built-in diagnostics declare as `item_within`)
         data["item"] = data[within] + "-" + data["item"].map(str)
     return data
 

@@ -124,9 +124,13 @@ class Multiverse(Presentable):
         return [number for number, member in enumerate(self.members) if member.model == model]
 
     def choices(self, *models: str) -> dict[str, list[str]]:
-        """Returns knob -> its choices in some models, e.g. "unit" -> ["token", "word"].
+        """Returns knob (an option of how a model is asked) -> its choices in some models.
 
-        Knobs of which these models have a single choice are left out.
+        For example {"unit": ["token", "word"]}. Knobs of which these models have a single choice
+        are left out.
+
+        Args:
+            models: labels of models.
         """
         choices: dict[str, dict[str, None]] = {knob: {} for knob in KNOBS}
         for member in self.members:

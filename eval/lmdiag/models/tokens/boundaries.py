@@ -192,8 +192,14 @@ def _classes(text: str) -> str:
 
 
 def _class_of(character: str) -> str:
-    """Returns the class of a character: w, -, ? or ., see `_classes`."""
-    if character.isalnum() or unicodedata.category(character)[0] == "M":
+    """Returns the class of a character, which says whether it continues a word.
+
+    "w" is a letter, a digit or a combining mark; "-" is a joiner, as in "do-it-yourself"; "?" is a
+    part of a character, whose other bytes are in another token; "." is any other character.
+    """
+    # a combining mark (Unicode category M), e.g. the accent of "e\u0301", belongs to a letter
+    is_combining_mark = unicodedata.category(character)[0] == "M"
+    if character.isalnum() or is_combining_mark:
         return "w"
     if character in _JOINERS:
         return "-"

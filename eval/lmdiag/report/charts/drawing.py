@@ -155,7 +155,13 @@ def _lines_expression(n: int) -> str:
 def ends(values: pd.Series[float]) -> list[float]:
     """Returns the ends of a scale for some values, [lowest, highest].
 
-    If all values are equal, there is room on both sides: a tenth of the value, or .5 beside 0.
+    A scale without length cannot be drawn: if all values are equal, there is room on both sides, a
+    tenth of the value or, beside 0, one half.
+
+    >>> ends(pd.Series([1.0, 3.0]))
+    [1.0, 3.0]
+    >>> ends(pd.Series([2.0, 2.0]))
+    [1.8, 2.2]
     """
     low, high = float(values.min()), float(values.max())
     room = 0.0
@@ -165,12 +171,14 @@ def ends(values: pd.Series[float]) -> list[float]:
 
 
 def _with_room(data: pd.DataFrame, *, by_panel: bool = False) -> pd.DataFrame:
-    """Returns the rows; where all values on a scale are equal, with its `ends` as `from` and `to`.
+    """Returns the rows with columns that give a scale some length where all its values are equal.
 
-    Without these columns, such a scale would have no length.
+    For example, if all values are 2, the rows get `from` = 1.8 and `to` = 2.2, which are drawn
+    invisibly. If the values of every scale differ, the rows are returned as they are.
 
     Args:
-        by_panel: whether each panel has a scale of values of its own.
+        data: a row per figure, with columns of values such as `value`, `low` and `high`.
+        by_panel: whether each panel (column `panel`) has a scale of its own, not all one scale.
     """
     values = data.reindex(columns=[*_VALUES]).astype(float)
     scales = data["panel"] if by_panel else [""] * len(data)
@@ -178,7 +186,7 @@ def _with_room(data: pd.DataFrame, *, by_panel: bool = False) -> pd.DataFrame:
     for _, rows in values.groupby(scales, sort=False):
         scale_values = rows.stack()
         if scale_values.nunique() == 1:
-            low, high = ends(scale_values)
+            low, high = ends(scale_values)  # these differ, also for equal values
             parts.append(pd.DataFrame({"from": low, "to": high}, rows.index))
     return data.join(pd.concat(parts)) if parts else data
 
@@ -375,7 +383,12 @@ def points(
 
 
 def _span(value_channel: str, low: str, high: str) -> Spec:
-    """The channels of a mark from the value of column `low` to that of column `high`."""
+    """The channels of a mark that extends from the value in column `low` to that in column `high`.
+
+    Args:
+        value_channel: "x" or "y"; the end of the mark is in the channel "x2" or "y2". In Vega-Lite
+            the latter has the type and scale of the former, so only the column is named.
+    """
     return {value_channel: field(low, "numbers"), f"{value_channel}2": {"field": high}}
 
 

@@ -185,16 +185,22 @@ def _line(bad: Any, good: Any, axes: Spec, **options: Any) -> Spec:
 def _marks(
     data: pd.DataFrame, column: str, styles: Mapping[str, _MarkStyle], *lines: Spec, **channels: Any
 ) -> Spec:
-    """A chart with a mark per row of the data, an item, drawn above the layers `lines`.
+    """A chart with a mark for each row of the data, which is an item.
 
-    `styles` says how each value of `column` is drawn, in the order of the legend; `channels` are
-    `x`, `y` and `tooltip`.
+    Args:
+        data: a row per item.
+        column: that the colours and shapes show: "verdict" of contrasts, or "kind" of targets.
+        styles: value of `column` -> how its marks are drawn, in the order of the legend.
+        lines: layers drawn below the marks; charts of contrasts have a diagonal.
+        channels: `x`, `y` and `tooltip`.
     """
     color, fill, shape = zip(*styles.values(), strict=True)
+    # the verdicts "good" and "bad" say what the model prefers; values of `kind` need no title
     title = "prefers" if column == "verdict" else None
     channels |= drawing.series(column, [*styles], title, color=color, fill=fill, shape=shape)
     marks = mark("point", channels, size=42, strokeWidth=1.3, opacity=1, cursor="pointer")
     items_layer = {"name": "items", **marks}  # a page finds it by its name: a click shows the item
+    # with a diagonal both axes have the same scale, and the chart is nearly a square (360 wide)
     height = 300 if lines else 230
     return drawing.layered(data, *lines, items_layer, height=height)
 
@@ -202,12 +208,19 @@ def _marks(
 def _density_chart(pairs: pd.DataFrame, axes: Spec, color: str, diagonal: Spec) -> Spec:
     """The number of contrasts in each cell of a grid, where single marks would cover each other.
 
-    `pairs` has a row per contrast, with columns `bad` (x) and `good` (y). The more contrasts, the
-    more opaque is the colour of a cell. The layer `diagonal` is drawn below the cells.
+    The more contrasts, the more opaque is the colour of a cell.
+
+    Args:
+        pairs: a row per contrast, with columns `bad` (x) and `good` (y).
+        axes: {"x": channel of `bad`, "y": channel of `good`}, as `axis_of` makes them. Both have
+            the same scale, with its ends in `domain`.
+        color: of the cells.
+        diagonal: the layer of the line at which good and bad are equal, drawn below the cells.
     """
     scale = axes["x"]["scale"]
     low, high = scale["domain"]
-    spaced = np.geomspace if "type" in scale else np.linspace  # a scale with a type is logarithmic
+    # `axis_of` gives a type only to the scale of probabilities, which is logarithmic
+    spaced = np.geomspace if "type" in scale else np.linspace
     edges = spaced(low, high, 37)  # of 36 cells
     inside = pairs[["bad", "good"]].clip(low, high).to_numpy()
     counts, _ = np.histogramdd(inside, bins=[edges, edges])

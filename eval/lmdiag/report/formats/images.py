@@ -24,7 +24,15 @@ def render(output: Output, width: float, kind: str) -> dict[str, bytes]:
 
 
 def folder(output: Output, width: float) -> dict[str, bytes]:
-    """Returns file name -> content: each chart as svg, and its caption as a text file beside it."""
+    """Returns the files of a folder with all charts: name of the file -> its content.
+
+    Each chart is an svg file, and its caption a text file of the same name: "differences-1-1.svg"
+    and "differences-1-1.txt". {} for a result without a chart.
+
+    Args:
+        output: the result.
+        width: of each chart, in centimetres.
+    """
     files = {}
     for plot in output.plots:
         files[f"{plot.name}.svg"] = image_file(plot.spec, "svg", width)

@@ -150,7 +150,11 @@ def _table_label(task: str, title: str, n_tables: dict[str, int]) -> str:
 
 
 def _row_label(text: str) -> Markup:
-    """A label of a row, escaped, whose lines end before brackets and not in them."""
+    r"""The LaTeX of a label of a row, in which a line may end before brackets, but not within them.
+
+    For example, "verb[a - b]" -> r"verb\allowbreak{}[a~-~b]", where ~ is a blank at which no line
+    ends.
+    """
     parts = NAME_PARTS.split(with_kept_brackets(visible(text)))
     return Markup(r"\allowbreak{}".join(map(_escape, parts)))
 

@@ -42,7 +42,15 @@ _PADDING = 3
 """Characters of a label that wraps, at least, and characters of the margins of a cell."""
 
 _TOGETHER = 48
-"""Lines of a table that stands on one page."""
+"""Lines, at most, of a table that is kept on one page; a page has room for some more, which the
+title, the headings and the note take."""
+
+_LABEL_INDENT = 8
+"""Points by which each step of a label is indented, and the further lines of a label."""
+
+_THICK_RULE = 8
+_THIN_RULE = 4
+"""Width of the rules around a table, and of the one below its headings, in eighths of a point."""
 
 _MOST_COLUMNS = 6
 """Columns of figures of a table that is never divided."""
@@ -208,6 +216,11 @@ def _add_table(document: Document, grid: Grid, *, has_note: bool) -> None:
     """Adds a table, which stands on one page with its note if it is not longer than a page.
 
     The headings of a longer one are repeated on every page. No row is divided between pages.
+
+    Args:
+        document: the Word document, at whose end the table is added.
+        grid: the table: labels of rows, headings and cells.
+        has_note: whether a note follows, which is to stand on the page of the table's end.
     """
     from docx.enum.table import WD_ALIGN_VERTICAL
     from docx.oxml import OxmlElement
@@ -228,34 +241,49 @@ def _add_table(document: Document, grid: Grid, *, has_note: bool) -> None:
         cell.vertical_alignment = WD_ALIGN_VERTICAL.BOTTOM
     repeated_on_every_page = OxmlElement("w:tblHeader")
     table.rows[0]._tr.get_or_add_trPr().append(repeated_on_every_page)
-    n_lines = 0
-    for row, word_row in zip(grid.rows, [*table.rows][1:], strict=True):
+    word_rows = [*table.rows]  # python-docx makes this list anew each time it is read
+    n_lines = 0  # of all rows below the headings
+    for row, word_row in zip(grid.rows, word_rows[1:], strict=True):
         not_divided = OxmlElement("w:cantSplit")
         word_row._tr.get_or_add_trPr().append(not_divided)
         texts = [*row.labels, *("\n".join(_cell_lines(grid, cell)) for cell in row.cells)]
         _fill_row(word_row, texts, **options)
-        # further lines of a label are indented more than its first one
+        # the first line of a label begins one step left of its further lines
         label_format = word_row.cells[0].paragraphs[0].paragraph_format
-        label_format.left_indent = Pt(8 * (row.depth + 1))
-        label_format.first_line_indent = Pt(-8)
+        label_format.left_indent = Pt(_LABEL_INDENT * (row.depth + 1))
+        label_format.first_line_indent = Pt(-_LABEL_INDENT)
         n_lines += max(text.count("\n") + 1 for text in texts)
-    rows = [*table.rows]
-    _draw_rule(rows[0], "top", 8)
-    _draw_rule(rows[0], "bottom", 4)
-    _draw_rule(rows[-1], "bottom", 8)
-    if n_lines > _TOGETHER or len(rows) == 1:
-        kept_with_next = rows[:1]
-    elif has_note:
-        kept_with_next = rows
-    else:
-        kept_with_next = rows[:-1]
-    for row in kept_with_next:
-        for cell in row.cells:
-            cell.paragraphs[0].paragraph_format.keep_with_next = True
+    _draw_rule(word_rows[0], "top", _THICK_RULE)
+    _draw_rule(word_rows[0], "bottom", _THIN_RULE)
+    _draw_rule(word_rows[-1], "bottom", _THICK_RULE)
+    _keep_on_page(word_rows, n_lines, has_note=has_note)
     for column, width in zip(table.columns, widths, strict=True):
+        # a table with fewer characters than a line has is narrower than the page
         column.width = Cm(_WIDTH * width / max(_CHARACTERS, sum(widths)))
         for cell in column.cells:
             cell.width = column.width
+
+
+def _keep_on_page(word_rows: list[Any], n_lines: int, *, has_note: bool) -> None:
+    """Makes Word keep a table and its note on one page, if it is short enough for a page.
+
+    Word has no such option for a table: each row is kept on the page of the next one, and the last
+    row on that of the note. Of a longer table, the headings stay with the first row.
+
+    Args:
+        word_rows: of the table; the first one has the headings.
+        n_lines: lines of all rows below the headings.
+        has_note: whether a note follows the table.
+    """
+    if n_lines > _TOGETHER or len(word_rows) == 1:
+        kept_with_next = word_rows[:1]
+    elif has_note:
+        kept_with_next = word_rows
+    else:
+        kept_with_next = word_rows[:-1]
+    for row in kept_with_next:
+        for cell in row.cells:
+            cell.paragraphs[0].paragraph_format.keep_with_next = True
 
 
 def _draw_rule(row: Any, side: str, eighths: int) -> None:
