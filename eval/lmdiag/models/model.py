@@ -69,6 +69,8 @@ class Model(ABC):
     def encode(self, question: Question | Sentence) -> Any:
         """Returns a question as `key`, `plan` and `answer` take it, without running the model.
 
+        For a model with a tokenizer, these are rows of token ids.
+
         Raises:
             BadInput: the model cannot be asked this; says why.
         """

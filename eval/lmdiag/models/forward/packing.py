@@ -131,8 +131,8 @@ class Pack:
     """
 
     def __init__(self, *, shares: bool) -> None:
-        self.ids: list[int] = []
-        self.offsets: list[list[int]] = []
+        self.ids: list[int] = []  # the row
+        self.offsets: list[list[int]] = []  # for each context, where its tokens are in the row
         self._shares = shares
         # (offset of a token, or -1 for none; the token after it) -> offset of the latter
         self._next_offset: dict[tuple[int, int], int] = {}

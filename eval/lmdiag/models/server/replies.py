@@ -173,9 +173,12 @@ def _read_prompt_logprobs(
         raise WrongReply(_OTHER_TOKENS)
     token_records = []
     for token, record in zip(prompt, records, strict=True):
-        if record and str(token) not in record:
-            raise WrongReply(_OTHER_TOKENS)
-        token_records.append(record and record[str(token)])
+        token_record = record  # None, or {}, which is refused below
+        if record:
+            if str(token) not in record:
+                raise WrongReply(_OTHER_TOKENS)
+            token_record = record[str(token)]
+        token_records.append(token_record)
     tokens = _valid(_PROMPT.validate_python, token_records)
     nats = [token.logprob if token else None for token in tokens]
     texts = [token.decoded_token if token else None for token in tokens]
