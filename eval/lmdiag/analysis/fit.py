@@ -170,6 +170,9 @@ class HumanFit(Presentable):
 def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> HumanFit:
     """Fits the response with and without each model's surprisals, on the same rows.
 
+    A model without any row to fit is left out with a note, and so is one whose surprisal is a
+    control of the baseline. Then only rows with surprisals of all models are fitted.
+
     Args:
         table: the human measures, and how they are fitted.
         sources: the surprisals of each model. Word frequencies are fitted after all models.
@@ -185,6 +188,7 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
     selections = [Selection(table, source) for source in sources]
     selections, lines_without_rows = _divide_by_rows(selections)
     selections, control_lines = _divide_by_controls(selections, controls)
+    # `kept` says which rows of the table a selection has; the rows that all have are fitted
     has_all_surprisals = np.logical_and.reduce([selection.kept for selection in selections])
     for selection in selections:
         selection.leave_out("no surprisal of another model", ~has_all_surprisals)
@@ -197,7 +201,8 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
     ]
     comparisons = DataFrame()
     if not is_mixed(full):
-        # each predictor alone, all together, each beyond the others: the middle one is compared
+        # With predictors a and b, each model has the regressions a, b, a + b, a beyond b, b beyond
+        # a. Models are compared in the middle one of these, which has all predictors.
         n_alone = len(regressions) // 2
         comparisons = _comparisons(fits[n_alone :: len(regressions)])
     selection_notes = [note for selection in selections for note in selection.notes.values()]
@@ -212,7 +217,8 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
 def _divide_by_rows(selections: Sequence[Selection]) -> tuple[list[Selection], list[str]]:
     """Returns the selections that keep any row, and a line for each of the others.
 
-    `BadInput` if none of them keeps a row.
+    A line is, for example, "gpt2: no row is left: rt is missing (120)". `BadInput` if no selection
+    keeps a row.
     """
     with_rows = [selection for selection in selections if selection.kept.any()]
     lines = [_no_row_line(selection) for selection in selections if not selection.kept.any()]
@@ -226,8 +232,13 @@ def _divide_by_controls(
 ) -> tuple[list[Selection], list[str]]:
     """Returns the selections whose surprisal differs from all controls, and a line for each other.
 
-    A surprisal that is a control adds nothing to the baseline, as word frequencies as a model: they
-    are the control `log_frequency` with the other sign. `BadInput` if all are controls.
+    A surprisal that equals a control adds nothing to the baseline. An example are word frequencies
+    as a model: their surprisal is the control `log_frequency` with the other sign. `BadInput` if
+    the surprisals of all selections are controls.
+
+    Args:
+        selections: the rows to fit, with the surprisals of a model each.
+        controls: columns of the baseline.
     """
     testable = []
     lines = []
@@ -249,7 +260,8 @@ def _divide_by_controls(
 def _control_equal_to_surprisal(selection: Selection, controls: Sequence[str]) -> str:
     """Returns the control that correlates perfectly with the surprisal; "" for none.
 
-    Such a surprisal adds nothing to the baseline, which has the control.
+    Such a surprisal adds nothing to the baseline, which has the control. For example,
+    "log_frequency" if the surprisal is -log2 of the same frequencies.
     """
     rows = selection.rows()
     if SURPRISAL not in rows:
@@ -266,7 +278,10 @@ def _control_equal_to_surprisal(selection: Selection, controls: Sequence[str]) -
 
 
 def _no_row_line(selection: Selection) -> str:
-    """Returns a line that says why no row of a model is fitted."""
+    """Returns a line that says why no row of a model is fitted.
+
+    For example, "gpt2: no row is left: rt is missing (120)".
+    """
     reasons = ", ".join(f"{reason} ({n:,})" for reason, n in selection.left_out.items())
     return f"{selection.source.name}: no row is left: {reasons}"
 

@@ -292,8 +292,10 @@ class HumanTable:
     def values_of_earlier_words(self, values: Values, lag: int) -> tuple[Values, NDArray[np.bool_]]:
         """Returns, for each word, the value of the word that is `lag` words before it.
 
-        NaN if the text or sentence begins after this. Also returns whether a word between them is
-        missing in the table, since the positions are not `lag` apart. Both are (n words,).
+        NaN if the text or sentence begins later than `lag` words before. Also returns whether a
+        word between the two is missing in the table, since their positions are not `lag` apart.
+        Both arrays are (n words,). For example, the words at positions 1, 2 and 4 with the values
+        5, 6 and 7 have, with lag 1, the values [NaN, 5, 6] and the gaps [False, False, True].
 
         Args:
             values: of the words, (n words,).
@@ -371,7 +373,9 @@ class HumanTable:
         """Returns warnings where models read other texts than people did.
 
         That is where words are missing in the table, and where people saw no blank before a word,
-        as before a comma. [] if the table has full sentences.
+        as before a comma. [] if the table has full sentences. For example, "warning: 3 positions
+        are missing within texts, and models read the texts without these words: give the full texts
+        by --sentence COLUMN".
         """
         if self.full_texts is not None:
             return []
@@ -424,7 +428,7 @@ class HumanTable:
 
     @cached_property
     def _running(self) -> RunningTexts:
-        """See `running_texts`."""
+        """The texts and places that `running_texts` returns; they are computed once."""
         procedure = self.procedure
         if not procedure.word:
             raise BadInput(f"{self.name}: which column has the words? Name it, --word COLUMN")
@@ -599,7 +603,9 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
 def _surprisals_of_table(table: HumanTable, path: Path) -> SurprisalSource:
     """Returns the surprisals of another table, joined by the columns that both tables have.
 
-    NaN for rows of which the other table has none.
+    For example, by `text`, `position` and `word`: the surprisal of the word at position 3 of text
+    "1" goes to all rows of this word in the table, of several readers. NaN for rows of which the
+    other table has none.
 
     Args:
         table: the human measures.
@@ -615,6 +621,7 @@ def _surprisals_of_table(table: HumanTable, path: Path) -> SurprisalSource:
     for role in ("text", "position", "word"):  # as `lmdiag surprisal` writes them
         if role in columns:
             key_columns[getattr(table.procedure, role)] = role
+    # lengths and frequencies may have been computed in another way, and so are not compared
     no_keys = {*value_columns.values(), *COMPUTED}
     key_columns = {
         name: column for name, column in key_columns.items() if name and column not in no_keys
@@ -648,7 +655,8 @@ def _surprisals_of_table(table: HumanTable, path: Path) -> SurprisalSource:
 def _as_numbers_if_distinct(names: Series[str]) -> Series[float] | None:
     """Returns names as numbers, so that "1" equals "1.0".
 
-    None if a name is not a number, or two names are the same number, as "1" and "01".
+    For example, "1", "2.0" -> 1.0, 2.0. None if a name is not a number, or two names are the same
+    number, as "1" and "01".
     """
     numbers = to_numeric(names.replace(TRUTH), errors="coerce")  # true is 1, false is 0
     are_distinct = names.nunique() == numbers.nunique()
@@ -659,7 +667,8 @@ def _surprisals_of_json(table: HumanTable, path: Path) -> Values:
     """Returns the surprisals of a JSON file for the rows of a table.
 
     The file has text -> sentences -> numbers, one per word, as Kuribayashi et al. (2024) publish
-    them.
+    them: {"1": [[3.2, 0.5], [8.1]]} for a text of three words in two sentences. A number goes to
+    all rows of its word.
     """
     content = parse_json(read_text(path, MAX_DOCUMENT), path.name)
     n_words_of_text = Counter(table.texts(table.procedure.text)[table.first_row_of_word])

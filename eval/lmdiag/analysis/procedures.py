@@ -154,7 +154,8 @@ class Profile(Procedure):
     def _pattern(self, predictors: Sequence[str]) -> str:
         """Returns a regular expression for the columns that some predictors add to the baseline.
 
-        It matches values of earlier words, too, unless these are part of the baseline.
+        It matches values of earlier words, too, unless these are part of the baseline: for the
+        predictor "surprisal" it matches "surprisal" and "surprisal_prev_1".
         """
         lags = "" if self.earlier_in_baseline else r"(_prev_\d+)?"
         return f"({'|'.join(map(re.escape, predictors))}){lags}"
@@ -162,8 +163,10 @@ class Profile(Procedure):
     def regressions(self) -> dict[str, tuple[str, str]]:
         """Returns the comparisons that are fitted: label -> full model and baseline.
 
-        With one predictor it is that of `formulas`; with several, each alone, all together, and
-        each beyond the others.
+        With one predictor there is one comparison; with several, each predictor alone, all
+        together, and each beyond the others: the labels of the predictors surprisal and entropy are
+        "surprisal", "entropy", "surprisal + entropy", "surprisal beyond entropy" and "entropy
+        beyond surprisal".
         """
         from lmdiag.analysis.regression import without_terms
 
@@ -253,10 +256,11 @@ def procedure_for(
         raise BadInput(f"no profile {profile!r}: choose from {', '.join(PROFILES)}")
     chosen = chosen or Procedure()
     published = _choose_profile(columns, profile, chosen) if profile else Profile()
-    # `stored` has the fields that are not at their default
+    # `stored` has the fields that are not at their default, so that the later records win only
+    # where they set a field
     values = vars(_DEFAULT) | published.stored() | chosen.stored()
     values["filter"] = (*published.filter, *chosen.filter)
-    # that of a profile is for the tables of the publication: others may lack it
+    # the column of sentences of a profile is that of the published tables: others may lack it
     if values["sentence"] not in (*columns, chosen.sentence):
         values["sentence"] = ""
     for field, usual_names in NAMES_OF_WORDS.items():

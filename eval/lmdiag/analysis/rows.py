@@ -111,14 +111,19 @@ def _response_choices(table: DataFrame) -> str:
 def column_of(table: DataFrame, name: str) -> str:
     """Returns the column of the data that the user calls by this name.
 
-    It is the name itself, or the name with `_data` at its end; see `items_of`.
+    It is the name itself, or the name with `_data` at its end: in a table of a run's items, a
+    column of the data called "rank" is "rank_data", since "rank" is that of the prediction.
     """
     data_name = f"{name}{DATA_SUFFIX}"
     return data_name if name in _RESERVED and data_name in table else name
 
 
 def data_columns(table: DataFrame) -> DataFrame:
-    """Returns the columns of the data alone, with the user's names; see `items_of`."""
+    """Returns the columns of the data alone, with the user's names.
+
+    Columns that a run adds to its items (the model, predictions, measures) are left out, and
+    "rank_data", a column of the data called as one of them, gets its own name "rank" back.
+    """
     users_names = {}  # column with `_data` at its end -> the user's name
     for name in _RESERVED:
         if f"{name}{DATA_SUFFIX}" in table:
@@ -136,7 +141,8 @@ def select_unperturbed(table: DataFrame, item: Sequence[str], named: Sequence[st
 
     Args:
         table: a row per item and condition.
-        item: columns whose values together name an item; they become the column `item`.
+        item: columns whose values together name an item; they become the column `item`. If none is
+            given, the column stays as it is.
         named: columns that the user names as conditions. One whose name means something else in
             tables of items, as `suite`, gets `_data` at its end.
     """
@@ -164,7 +170,9 @@ def select_unperturbed(table: DataFrame, item: Sequence[str], named: Sequence[st
 def select_region(table: DataFrame, region: str, named: Sequence[str]) -> DataFrame:
     """Returns the rows of one region, or of every region with its name in the column `suite`.
 
-    `BadInput` if no region is chosen although items have several, and if no row is of the region.
+    For example, the rows of the region "verb", so that conditions are compared at this region
+    alone. A table without several regions per item is returned as it is. `BadInput` if no region is
+    chosen although items have several, and if no row is of the region.
 
     Args:
         table: a row per region or word of an item, or a row per item.
@@ -203,8 +211,10 @@ def region_of_all(table: DataFrame) -> str:
 def with_model_and_item(table: DataFrame) -> DataFrame:
     """Returns the table with the columns `item` and `model`, and rows numbered from 0.
 
-    `model` tells runs of one model apart, e.g. in several precisions, by `weights` and `signature`.
-    It is "" without such columns. `item` is the contrast where rows are compared.
+    If there are several runs of one model, e.g. in two precisions, the values of `model` are joined
+    with those of `weights` or `signature`, as many as tell the runs apart. Without these three
+    columns, `model` is "". If the rows of a contrast are compared with each other, `item` is the
+    contrast.
     """
     table = table.reset_index(drop=True)
     present = [name for name in ("model", "weights", "signature") if name in table]
@@ -339,8 +349,10 @@ def sum_over_words(
 ) -> tuple[DataFrame, str]:
     """Returns a row per item, cell and reader where there is one per word, and a note on it.
 
-    Surprisals are summed over words; rows of one position, word and reader are averaged before. Of
-    every other response, and of tables without words, the rows stay: their mean is taken later.
+    Surprisals are summed over words, since the surprisal of a region is that of all of its words.
+    For example, two words of 3 and 4 bits in the region of an item make one row of 7 bits. If a
+    word has several rows of one reader, their mean is taken before. Of every other response, and of
+    tables without words, the rows are returned as they are: their mean is taken later.
 
     Args:
         table: with the columns `item` and `model`, the rows of one region or of whole sentences.
@@ -394,9 +406,15 @@ def sum_over_words(
 
 
 def _repeated_note(table: DataFrame, response: str, readers: Sequence[str]) -> str:
-    """Returns a note how many rows differ from an earlier one of their reader in responses alone.
+    """Returns a note on rows that equal an earlier row of the same reader but for responses.
 
-    "" if there are none, or `readers`, the columns of readers, are empty.
+    For example, "; 12 rows repeat an earlier one of their reader, but for rt". "" if there are no
+    such rows.
+
+    Args:
+        table: the rows.
+        response: column of the response.
+        readers: columns that name readers; if there are none, nothing is counted.
     """
     if not readers:
         return ""
@@ -414,6 +432,9 @@ def _differing_note(
     rows_of_cell: DataFrameGroupBy, rows_of_reader: DataFrameGroupBy, known: Sequence[str]
 ) -> str:
     """Returns a note that names the columns in which rows of one cell differ; "" for none.
+
+    A mean over such rows may mix what the user wants to compare. For example, "; the rows of a cell
+    differ in list: --filter list=VALUE chooses some".
 
     Args:
         rows_of_cell: a table grouped by item and cell.

@@ -125,7 +125,14 @@ class Selection:
             )
 
     def leave_out(self, reason: str, rows: NDArray[np.bool_]) -> None:
-        """Leaves out the rows of a mask, and counts under the reason those that were still kept."""
+        """Leaves out some rows, and counts those that were still kept.
+
+        For example, `left_out` becomes {"rt is missing": 12}.
+
+        Args:
+            reason: why they are left out, e.g. "rt is missing".
+            rows: whether each row of the table is left out, (n rows,).
+        """
         n = int((self.kept & rows).sum())
         if n:
             self.left_out[reason] = self.left_out.get(reason, 0) + n
@@ -159,7 +166,11 @@ class Selection:
         return column in self.table.frame.columns and column != SURPRISAL
 
     def _keep_one_row_per_word(self) -> None:
-        """Averages the response over the rows of a word, unless the formula groups by reader."""
+        """Averages the response over the rows of a word, unless the formula groups by reader.
+
+        For example, of three readers of a word, one row with their mean reading time is kept. With
+        a random effect of readers in the formula, all rows are kept.
+        """
         table = self.table
         procedure = table.procedure
         kept_rows = np.flatnonzero(self.kept)
@@ -168,7 +179,8 @@ class Selection:
             return
         if procedure.word in table.frame.columns:
             table.check_words()
-        # groups of the formula that differ between the rows of a word are those of readers
+        # random effects whose groups differ between the rows of a word are those of readers; the
+        # text of a word, as another group, is the same in all of its rows
         n_levels = rows.groupby(_WORD)[self._groups].nunique(dropna=False)
         reader_groups = [name for name in self._groups if (n_levels[name] > 1).any()]
         if reader_groups:
@@ -201,7 +213,7 @@ class Selection:
             )
 
     def _average(self, over: str) -> None:
-        """Keeps a row per word, with the mean response over its rows.
+        """Keeps the first of the kept rows of each word, with their mean response in it.
 
         `over` says what the mean is over, for a note, e.g. "over subject".
         """
@@ -213,7 +225,7 @@ class Selection:
         responses = Series(self.values(self.response)).where(self.kept)
         means = responses.groupby(word_of_row).transform("mean")
         self._values_of[self.response] = means.to_numpy()
-        word_of_kept_row = Series(word_of_row).where(self.kept)
+        word_of_kept_row = Series(word_of_row).where(self.kept)  # NaN in rows that are left out
         self.kept &= ~word_of_kept_row.duplicated().to_numpy()
         n = int(self.kept.sum())
         self.notes["average"] = (
@@ -244,16 +256,18 @@ class Selection:
         return rows
 
     def values(self, name: str) -> Values:
-        """Returns what a formula means by a name, for all rows of the table; NaN for no value.
+        """Returns what a formula means by a name, for all rows of the table, (n rows,).
 
-        It is a column, `NAME_prev_1` for that of an earlier word, or computed from the words.
+        NaN where a row has no value. The name is "surprisal" or "entropy" of the model; a column;
+        such a name of an earlier word, "NAME_prev_1"; or "length", "log_frequency" and others that
+        are computed from the words. Values are kept for the next call.
         """
         if name not in self._values_of:
             self._values_of[name] = self._compute_values(name)
         return self._values_of[name]
 
     def _compute_values(self, name: str) -> Values:
-        """See `values`, which keeps them."""
+        """Returns the values of a name that `values` was not asked for before, (n rows,)."""
         columns = self.table.frame.columns
         lagged_name = _LAG.fullmatch(name)
         if lagged_name:
@@ -287,7 +301,9 @@ class Selection:
     def _values_of_earlier_words(self, name: str, lag: int) -> Values:
         """Returns, for each row, the value of a name at the word `lag` words before.
 
-        It is read from a column as `NAME_prev_1`, or looked up by position.
+        For example, of "length" and 1 in "the hen eats", the row of "eats" gets the 3 of "hen". The
+        values are read from a column as "length_prev_1" or "prev_length", if the table has one, and
+        otherwise looked up by the positions of words. NaN where a text has no such word.
         """
         table = self.table
         procedure = table.procedure
@@ -312,8 +328,9 @@ class Selection:
     def _values_of_words(self, name: str) -> Values:
         """Returns the value of each word, (n words,), which all rows of the word must share.
 
-        If they do not, only rows that the filters of columns keep count; `BadInput` if these
-        differ, too.
+        The rows of a word are those of its readers. If their values differ, as of a column that is
+        0 in rows of skipped words, only the rows that meet the filters of columns count. `BadInput`
+        if these differ, too.
         """
         word_of_row = self.table.word_of_row
         values = Series(self.values(name))

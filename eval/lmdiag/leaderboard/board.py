@@ -127,10 +127,11 @@ class Board:
         return "not run yet", 0.0  # there is no file, or it is damaged
 
     def capped(self, entries: Iterable[Entry]) -> Iterator[Entry]:
-        """Yields all entries; one beyond the caps on waiting requests loses its request.
+        """Yields all entries; those beyond the caps on waiting requests lose their request.
 
-        It has a reason instead. Of a model, at most `MAX_COMMITS` commits wait, and each of them
-        once in each dtype; requests with a run do not count.
+        Such an entry has a reason in place of the request, and is not run. Of a model, at most
+        `MAX_COMMITS` commits wait, and each of them once in each dtype; requests with a run do not
+        count. So nobody can fill the queue with requests for one model.
         """
         commits_of_model: dict[str, set[str]] = {}
         waiting = set[tuple[str, str, str]]()  # model, commit and dtype
@@ -208,7 +209,8 @@ class Board:
     def _run_child(self, request: RunRequest) -> str:
         """Runs a request in a child process; returns the last line that it printed.
 
-        That of a run that fails says why. Raises `TimeoutExpired` if it takes longer than allowed.
+        The last line of a run that fails says why: "the model has no safetensors weights". Raises
+        `TimeoutExpired` if the run takes longer than `seconds`.
         """
         limit_memory = _memory_limit(self.device)
         with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as empty_folder:
@@ -242,9 +244,14 @@ class Board:
         return lines[-1].removeprefix("lmdiag: error: ") if lines else f"exit code {code}"
 
     def _command(self, request: RunRequest, data: str) -> list[str]:
-        """Returns the command line of the process that runs a request, see its module `child`.
+        """Returns the command line of the process that runs a request.
 
-        `data` is the data set as the process finds it: an id on the Hub, or a path.
+        The process first checks the model (module `lmdiag.leaderboard.child`), then is `lmdiag run
+        --quiet --tasks ... --model org/name --revision COMMIT ...`.
+
+        Args:
+            request: the model, its commit and precision.
+            data: the data set as the process finds it: an id on the Hub, or a path.
         """
         folder = self.folder(request)
         output = reading.real_path(folder.parents[1])  # the run adds model and protocol
@@ -256,6 +263,7 @@ class Board:
         }  # fmt: skip
         # -P: no file in the current directory takes the place of a module
         command = [sys.executable, "-P", "-m", "lmdiag.leaderboard.child"]
+        # arguments of the check, then those of lmdiag; see `main` there
         command += [str(os.getpid()), str(self.most_parameters), request.model, request.commit]
         command += ["run", "--quiet", "--tasks", *self.tasks]
         for name, value in options.items():

@@ -53,8 +53,12 @@ def child_environment() -> dict[str, str]:
 def check_model(model: str, commit: str, most: int) -> None:
     """Checks a model by what the Hub says of it, before its weights are downloaded.
 
-    Refused are another id or commit, missing safetensors weights, too many files of weights or
-    parameters (more than `most`), and a header or an index that is damaged or too large.
+    Refused (`BadInput`) are another id or commit, missing safetensors weights, too many files of
+    weights or parameters, and a header or an index that is damaged or too large.
+
+    Args:
+        model, commit: id on the Hub, and its commit.
+        most: number of parameters that is allowed.
     """
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HfHubHTTPError
@@ -89,10 +93,13 @@ def check_model(model: str, commit: str, most: int) -> None:
 def _weight_files(where: str, model: str, commit: str, sizes: Mapping[str, int]) -> list[str]:
     """Returns the names of the safetensors files of a model on the Hub.
 
-    Without any, or with too many or a too large index, the model is refused (`BadInput`).
+    They are ["model.safetensors"], or the files that the index of a model in several files lists.
+    A model without such files, with too many of them, or with a too large index is refused
+    (`BadInput`).
 
     Args:
         where: what messages call the model and its commit.
+        model, commit: id on the Hub, and its commit.
         sizes: name of each file of the repository -> bytes.
     """
     from huggingface_hub import hf_hub_download

@@ -194,7 +194,8 @@ def read_requests(places: Iterable[str]) -> Iterator[Entry]:
 def _read_request(path: Path, root: Path, name: str, is_download: bool) -> Iterator[Entry]:
     """Yields the request of a YAML file with the figures that are claimed in a JSON file beside it.
 
-    If one of the files is wrong, an entry says why; a request with wrong claims has none.
+    A wrong YAML file yields one entry that says why. A wrong JSON file yields two entries: one that
+    says why, and the request without claims.
 
     Args:
         path: of the YAML file.
@@ -212,6 +213,7 @@ def _read_request(path: Path, root: Path, name: str, is_download: bool) -> Itera
             _refuse_link(file, root, is_download)
             figures = leaderboard_figures(read_record(Results, file, MAX_CLAIM))
             values = {column: figure.value or 0.0 for column, figure in figures.items()}
+            # all figures of the leaderboard are proportions
             claimed = {column: value for column, value in values.items() if 0 <= value <= 1}
     except BadInput as error:
         file_in_root = file.relative_to(root).as_posix()

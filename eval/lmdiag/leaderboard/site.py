@@ -70,6 +70,7 @@ def write_site(
         rows: in order of rank.
         others: entries without a run.
     """
+    # the new site is written beside the old one, and takes its place when it is complete
     work = out.with_name(f".{out.name}.building")
     before = out.with_name(f".{out.name}.before")
     for folder in (work, before):  # of an interrupted command
@@ -92,9 +93,15 @@ def write_site(
 def _json_record(
     rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, data: str
 ) -> Any:
-    """The content of `leaderboard.json`, with invisible characters spelled out in its texts.
+    """The content of `leaderboard.json`: rows with figures, and requests without a run.
 
-    `data` is the name of the data.
+    Invisible characters are spelled out in its texts.
+
+    Args:
+        rows: in order of rank.
+        others: entries without a run, with the reason.
+        board: with which the requests were run.
+        data: name of the data.
     """
     row_records = [
         {
@@ -155,8 +162,8 @@ def _page(rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, da
 def _column_groups(rows: Sequence[RankedEntry]) -> dict[str, list[dict[str, Any]]]:
     """Task -> facts on the columns of the leaderboard in which any row has a figure.
 
-    They are the fields of the declared column, and its `task`, `n` (the largest of all rows),
-    `chance` (None unless it is the same in all rows), `task_id` and `label`.
+    The facts on a column are the fields of its declaration, its `task`, `task_id` and `label`, the
+    largest `n` of all rows, and `chance`, None unless it is the same in all rows.
     """
     groups: dict[str, list[dict[str, Any]]] = {}
     for key, column in columns().items():
@@ -177,9 +184,13 @@ def _column_groups(rows: Sequence[RankedEntry]) -> dict[str, list[dict[str, Any]
 def _comparison_results(rows: Sequence[RankedEntry]) -> dict[str, Any]:
     """The results of comparing every two rows, for the script of the page.
 
-    `results` lists distinct results: difference, ends of the interval and p, six digits each, None
-    where undefined. `columns` has for each column a table whose cell [base row][new row] is the
-    index of their result in this list, None where they are not compared.
+    The returned object has two entries. `results` lists distinct results: difference, ends of the
+    interval and p, six digits each, None where undefined. `columns` has, for each column of the
+    leaderboard, a table whose cell [base row][new row] is the index of their result in `results`,
+    None where the rows are not compared. Equal results are listed once, which keeps the page small.
+
+    For example, {"results": [[0.1, 0.02, 0.18, 0.01], ...], "columns": {"neg136": [[None, 0], [1,
+    None]]}}.
     """
     index_of: dict[tuple[float | None, ...], int] = {}
     tables = {}
@@ -259,7 +270,8 @@ def _ticks(smallest: int, largest: int) -> list[int]:
 def _names_without_overlap(data: DataFrame, sizes: Series) -> list[str]:
     """The names of points in the order of the rows; "" where one would overlap a name or a point.
 
-    Names of higher points have precedence.
+    Names of higher points have precedence. For example, of "gpt2" at a value of 0.90 and "opt" at
+    0.88 beside it, the names are ["gpt2", ""].
 
     Args:
         data: a row per point: `value` (from 0 to 1), `name`, and `is_large` if the name stands to

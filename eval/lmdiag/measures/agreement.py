@@ -106,7 +106,10 @@ def agreement(trials: Trials) -> list[Scores]:
     contexts = _distinct_contexts(trials)
 
     def scores_of(name: str, column: Floats, statistic: Statistic = "share") -> Scores:
-        """Returns the scores of a measure; `column` has its value for each row, or NaN."""
+        """Returns the scores of a measure over contexts.
+
+        `column` has its value for each row, or NaN; the rows of a context have the same value.
+        """
         values = column[contexts.first_rows]
         has_chance = name.startswith(("ew", "mw"))
         chance = np.full(len(contexts.ids), 0.5) if has_chance else None
@@ -141,7 +144,9 @@ class _Contexts(NamedTuple):
 def _distinct_contexts(trials: Trials) -> _Contexts:
     """Returns the distinct contexts of the good rows; all rows of a context have the same values.
 
-    Models that read the left context only have the same context where this is the same.
+    A context is the text before and after the blank; for a model that reads the left context only,
+    the text before it. For example, the rows of two pairs of verbs in "The keys to the door _ old."
+    have one context.
     """
     texts = [trials.rows["context"]]
     if not trials.left_only:
@@ -170,7 +175,14 @@ def _distinct_contexts(trials: Trials) -> _Contexts:
 def _first_row_of_each_context(
     context_of_row: NDArray[np.intp], rows: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Returns, of `rows` in ascending order, those that are the first ones of their contexts."""
+    """Returns those of some rows that are the first ones of their contexts.
+
+    For example, of the rows [1, 2, 3] with the contexts 0, 0 and 1 these are [1, 3].
+
+    Args:
+        context_of_row: number of the context of each row, for all rows.
+        rows: positions of rows, ascending.
+    """
     _, first_places = np.unique(context_of_row[rows], return_index=True)
     return rows[np.sort(first_places)]
 
@@ -178,7 +190,8 @@ def _first_row_of_each_context(
 def _levels_of_defined(levels: LevelPositions, is_defined: Flags) -> LevelPositions:
     """Returns the positions of items in each level after undefined items are removed.
 
-    Levels and break-downs without a defined item are left out.
+    For example, without the second of three items the positions [1, 2] become [1]. Levels and
+    break-downs without a defined item are left out.
 
     Args:
         levels: break-down -> level -> positions among all items.

@@ -72,9 +72,12 @@ class ItemWords(NamedTuple):
 def words_of_items(trials: Trials) -> Sequence[ItemWords]:
     """Returns the words that people gave for each item, with their shares and log-probabilities.
 
-    Spellings that the model reads as the same tokens are one word. The words of the model's list
-    are changed as responses are: without final punctuation, and without case where no response has
-    a capital.
+    Spellings that the model reads as the same tokens are one word. For example, the responses "Cat"
+    (share .2), "cat" (.5) and "dog" (.3) are two words for a model without case: the rows are [[0,
+    1], [2]] and the shares [.7, .3].
+
+    The words of the model's list are changed in the same way as responses: they lose final
+    punctuation, and letter case does not count where no response has a capital.
 
     Args:
         trials: rows with the columns item, target (a response) and cloze (its share), and what a
@@ -94,6 +97,8 @@ def words_of_items(trials: Trials) -> Sequence[ItemWords]:
         listed_log_probs = top_log_probs[rows[0]] or [math.nan] * len(listed_words)
         words = [*(responses[row] for row in rows), *listed_words]
         log_probs = [*trials.log_prob[rows], *listed_log_probs]
+        # the responses and the listed words are numbered together, to find the share of a listed
+        # word among the responses
         word_numbers = number_words(words, log_probs, folds)
         numbers_of_responses = word_numbers[: len(rows)]
         numbers_of_list = word_numbers[len(rows) :]
@@ -121,7 +126,10 @@ def response_folds(responses: Sequence[str], folds: Collection[Fold]) -> list[Fo
     """Returns the differences that do not count between people's responses and a model's words.
 
     These are `folds`, the differences that the model does not see, e.g. "accents"; and also "case"
-    where no response has a capital letter.
+    where no response has a capital letter: people then typed in small letters only.
+
+    >>> response_folds(["cat", "dog"], ["accents"]), response_folds(["Cat", "dog"], ["accents"])
+    (['case', 'accents'], ['accents'])
     """
     has_capitals = any(word != word.lower() for word in responses)
     if has_capitals or "case" in folds:

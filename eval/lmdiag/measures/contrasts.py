@@ -87,8 +87,9 @@ def probability_difference(trials: Trials) -> list[Scores]:
 def within_category_boost(trials: Trials) -> list[Scores]:
     """Returns the share of contrasts with p(within_category) - p(between_category) > 0.01.
 
-    These are the rows of a contrast with such a `condition`; a contrast without one of them is left
-    out, and without any of them in all rows there is no score.
+    A contrast has a row with the `condition` "within_category" and one with "between_category".
+    For example, probabilities of 0.05 and 0.02 count as boosted. A contrast without one of the two
+    rows is left out; [] is returned if no row at all has one of the two conditions.
 
     Source: the comparison of Federmeier and Kutas (1999) that CPRAG-102 is made for.
     """
@@ -143,8 +144,14 @@ def choice_measures(trials: Trials) -> list[Scores]:
 def _label_log_probs(trials: Trials) -> Iterator[Floats]:
     """Yields the log-probability of each label in each order of a contrast, (orders, labels).
 
-    The prediction `labels` of a row has the log-probabilities of label 1, 2, ... in the orders in
-    which the row has this label. Contrasts are in order of first appearance.
+    Contrasts are in order of first appearance. A contrast of n rows was asked in n orders, so that
+    each row had each label once. The prediction `labels` of a row has the log-probability of label
+    1 in the order in which the row had label 1, that of label 2 in the order in which the row had
+    label 2, and so on.
+
+    For example, rows a and b were asked in the orders "1. a, 2. b" and "1. b, 2. a". With [-0.1,
+    -2.0] as `labels` of a, and [-0.3, -1.5] of b, the first order has [-0.1, -1.5], the second
+    [-0.3, -2.0].
     """
     ids = trials.rows["id"]
     labels = trials.predictions["labels"]

@@ -186,13 +186,14 @@ def words_sharing_tokens(sentence: str, words: Iterable[WordSpan]) -> list[str]:
 def suite_measures(trials: Trials) -> list[Scores]:
     """Returns suite_accuracy and prediction_accuracy of test suites.
 
-    A suite has predictions about the surprisals of regions, as formulas; each of its items has a
-    row for each condition.
+    A suite has predictions about the surprisals of regions, as formulas, for example "(2;%bad%) >
+    (2;%good%)"; each item of a suite has a row for each condition, here bad and good.
 
-    prediction_accuracy: over items and predictions, whether the prediction holds for the item, by
-    `SUITE/NUMBER` of the prediction. suite_accuracy: over items, the share of the predictions of
-    its suite that hold, by suite. A prediction is left out of an item where a region that it reads
-    has no surprisal; see `part_bits`. No chance level is defined: it depends on the formula.
+    prediction_accuracy: over items and predictions, whether the prediction holds for the item; it
+    is broken down by `SUITE/NUMBER` of the prediction. suite_accuracy: over items, the share of the
+    predictions of the item's suite that hold, broken down by suite. A prediction is left out of an
+    item where a region that the formula names has no surprisal, since a word of it has no
+    probability. No chance level is defined: it depends on the formula.
 
     Source: Hu et al. (2020), section 3.
     """
@@ -216,11 +217,11 @@ def suite_measures(trials: Trials) -> list[Scores]:
         holds = formula.holds(bits)
         return math.nan if holds is None else float(holds)
 
-    first_rows = []  # of the items
-    shares = []
-    verdicts = list[float]()
-    ids = list[str]()
-    predictions = list[str]()
+    first_rows = []  # of the items, in which the formulas and the suite stand
+    shares = []  # of the predictions of each item that hold
+    verdicts = list[float]()  # on each prediction for each item
+    ids = list[str]()  # of the verdicts: "ITEM/NUMBER"
+    predictions = list[str]()  # of the verdicts: "SUITE/NUMBER"
     for item, row_of_condition in rows_of_item.items():
         row = next(iter(row_of_condition.values()))
         first_rows.append(row)

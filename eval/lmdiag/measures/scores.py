@@ -255,11 +255,16 @@ class Trials:
     def asks_the_same(self, row: int, other: int) -> bool:
         """Returns whether the rows at two positions ask the model for the same tokens.
 
-        Texts that differ by `folds` alone are the same tokens; so are texts that differ in case,
-        accents or white space alone and have the same log-probability.
+        Texts that differ by `folds` alone are the same tokens: "The cat" and "the cat" for a model
+        that does not tell capitals from small letters. So are texts that differ in case, accents or
+        white space alone and have the same log-probability.
+
+        Args:
+            row, other: positions of the rows, from 0.
         """
         targets = self.rows.get("target")
-        # targets first, which differ in most contrasts: perturbed contexts are slow to make
+        # Targets are compared first, since they differ in most contrasts. Contexts of perturbed
+        # rows are made when they are first read, which is slow.
         if targets and without_differences(targets[row]) != without_differences(targets[other]):
             return False
         if not targets:
@@ -334,8 +339,9 @@ class Contrasts:
     def good_and_highest_bad(self, values: Floats) -> tuple[Floats, Floats]:
         """Returns, of each contrast, the value of its good row and the highest of its bad rows.
 
-        Both are (n contrasts,); NaN where such a row is missing or has the value NaN, and where the
-        good and a bad row ask the same.
+        For example, 5 and 3 for a contrast whose good row has the value 5, and its bad rows 2 and
+        3. Both arrays are (n contrasts,); they have NaN where such a row is missing or has the
+        value NaN, and where the good and a bad row ask the same.
 
         Args:
             values: one per row, e.g. log-probabilities.
@@ -350,9 +356,10 @@ class Contrasts:
     def are_tied(self, values: Floats) -> Flags:
         """Returns whether the highest value of each contrast is that of two rows or more, (n,).
 
-        Values that differ by `TIE` at most count as the same. Of three rows, the two may both be
-        bad ones: a guess between all rows is right in 1/3 of the contrasts that are not tied only
-        if ties between bad rows are left out as well.
+        Values that differ by `TIE` at most count as the same: of a contrast with the values -1, -1
+        and -3 two rows have the highest one. Both may be bad rows. Such a contrast counts as tied
+        as well, since a guess between three rows is right in 1/3 of the contrasts without ties only
+        if all kinds of ties are left out.
 
         Args:
             values: one per row, e.g. log-probabilities.
@@ -417,9 +424,13 @@ class Contrasts:
 
 
 def _shared_labels(contrast_of_row: NDArray[np.intp], labels: Labels) -> Labels:
-    """Returns the label that all rows of each contrast share; None where they differ.
+    """Returns, for each contrast, the label that all of its rows share; None where they differ.
 
-    Contrasts are numbered in order of first appearance; `labels` has one per row.
+    For example, the contrasts [0, 0, 1, 1] with the labels ["a", "a", "a", "b"] have ["a", None].
+
+    Args:
+        contrast_of_row: number of the contrast of each row, in order of first appearance from 0.
+        labels: of the rows.
     """
     label_of: dict[int, str | None] = {}
     for contrast, label in zip(contrast_of_row.tolist(), labels, strict=True):
@@ -432,6 +443,9 @@ def exceeds(good: Floats, bad: Floats, by: float = 0.0) -> Floats:
     """Returns 1.0 where good is above bad by more than `by`, else 0.0; NaN where either is NaN.
 
     A difference that is equal to `by` within 1e-9 is not above it, however it was rounded.
+
+    >>> exceeds(np.array([0.5, 0.5, np.nan]), np.array([0.4, 0.495, 0.1]), by=0.01).tolist()
+    [1.0, 0.0, nan]
     """
     is_undefined = np.isnan(good) | np.isnan(bad)
     with np.errstate(invalid="ignore"):  # -inf less -inf
@@ -454,7 +468,10 @@ def fold_word(text: str, folds: Collection[Fold]) -> str:
 
 
 def _fold(text: str, folds: tuple[Fold, ...]) -> str:
-    """Returns a text without the differences that `folds` name: "case", "accents", "forms"."""
+    """Returns a text without the differences that `folds` name: "case", "accents", "forms".
+
+    For example, "Vü" -> "vü" without case, "Vu" without accents; "ﬁ" -> "fi" without forms.
+    """
     if text.isascii():  # has neither accents nor other forms
         return text.lower() if "case" in folds else text
     # composed and decomposed letters (é) are one word, whatever the tokenizer makes of them

@@ -88,8 +88,9 @@ _TERM = {
 def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> list[Section]:
     """Returns a section per task of a user's own data that has conditions, with its tests.
 
-    Warnings on the rows are remarks of the section. A task that cannot be analysed has a section
-    that says why if the user named a part of the design, or if there are warnings.
+    Tasks that are built in, and tables of words that people gave, have no such section. Warnings on
+    the rows are remarks of the section. A task that cannot be analysed has a section that says why
+    if the user named a part of the design, or if there are warnings.
 
     Args:
         runs: finished runs, in the order in which they are shown.
@@ -136,6 +137,7 @@ def _conditions_section(runs: Sequence[Run], task: str, arguments: dict[str, Any
     """Returns the section on the conditions of a task: tables, sentences and charts.
 
     Of many suites, and of many models, some of the tables are `further` ones, which a page folds.
+    Suites with different conditions are tested one by one.
 
     Args:
         runs: that have the task.
@@ -344,7 +346,11 @@ def _table_grid(
 ) -> Grid:
     """Returns tests, cells or terms as a table of texts.
 
+    For example, a test with an estimate of 1.2 and an interval from 0.4 to 2.0 has the cell "1.20
+    [0.40, 2.00]" below the heading "difference, bits".
+
     Args:
+        analysis: that the table is part of; it has the unit of the response.
         caption: of the table.
         heading: of the column of labels.
         labels: of the rows. The suite stands before them; a second column has the model. Both are
@@ -384,8 +390,9 @@ def _table_grid(
 def analysis_remarks(analysis: Analysis) -> Iterator[str]:
     """Yields the lines below the tables of `lmdiag analyse`.
 
-    How rows were read, warnings, the sample and random effects of each mixed model, how many items
-    were left out, which level is subtracted from which, and by which tests.
+    They say how rows were read, and give warnings, the sample and random effects of each mixed
+    model, how many items were left out ("left out of gpt2: 2 items without a value in every
+    condition"), which level is subtracted from which, and by which tests.
     """
     yield from analysis.notes
     for warning in analysis.warnings:

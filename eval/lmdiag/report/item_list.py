@@ -80,7 +80,8 @@ def list_items(
     sample = sample_items(reference.outcomes, reference.levels, reference.n_parts)
     listed_ids = {*sample, *reference.rows.loc[is_chosen, "item"]}
     tables = [table.select_items(listed_ids) for table in runs]
-    rows_of: dict[str, list[Sequence[Any]]] = {}  # item -> its rows, each as every run has it
+    # item -> its rows; a row is a list with its record in each run
+    rows_of: dict[str, list[Sequence[Any]]] = {}
     for row_of_runs in zip(*(records(table.rows) for table in tables), strict=True):
         rows_of.setdefault(row_of_runs[0].item, []).append(row_of_runs)
     is_sentence = reference.asks == "sentence"
@@ -95,7 +96,9 @@ def list_items(
         contexts: list[list[Sequence[Any]]] = []
         columns: list[tuple[str, list[list[Any] | None]]] = []
         if is_sentence:
-            columns = _columns([[parts[row[0].Index] for parts in parts_of_runs] for row in rows])
+            # of each row, its words or regions in each run
+            parts_of_rows = [[parts[row[0].Index] for parts in parts_of_runs] for row in rows]
+            columns = _columns(parts_of_rows)
         else:
             contexts = _by_context(rows)
         listed_item = ListedItem(
@@ -128,6 +131,8 @@ def _place_of_expected(rows: Sequence[Any]) -> int | str | None:
 
 def _tags(levels: Mapping[str, Any], diagnostic: Diagnostic) -> dict[str, str]:
     """Returns "BREAK-DOWN=LEVEL" -> level in words, of the levels that an item has.
+
+    For example, {"polarity=neg": "negated"}. The script of a page filters items by the keys.
 
     Args:
         levels: break-down -> level of the item; NaN in a break-down that it is not in.
@@ -228,7 +233,8 @@ def sample_items(outcomes: DataFrame, levels: DataFrame, n_parts: int = 0) -> li
         n_parts: words or regions of all items.
     """
     n_items = len(outcomes)
-    n_with_most_parts = _MOST_PARTS * n_items // max(n_parts, 1)  # items with this many parts
+    # number of items of average length that have as many parts as a page lists
+    n_with_most_parts = _MOST_PARTS * n_items // max(n_parts, 1)
     limit = min(MAX_LISTED, max(2, n_with_most_parts))
     if n_items <= limit:
         return [*outcomes.index]

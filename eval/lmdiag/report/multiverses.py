@@ -55,7 +55,11 @@ def _default_member(multiverse: Multiverse, model: str) -> int:
 
 
 def choice_label(choice: str) -> str:
-    """Returns a choice as readers see it: of a long prompt its beginning and its end."""
+    """Returns a choice as readers see it: of a long prompt its beginning and its end.
+
+    >>> choice_label("Please complete this sentence with a single word: {context}")
+    'Please complete this … ngle word: {context}'
+    """
     text = visible(" ".join(choice.split()))
     half = _LONGEST_CHOICE // 2
     return text if len(text) <= _LONGEST_CHOICE else f"{text[:half]} … {text[-half:]}"
@@ -245,7 +249,7 @@ def _file_name(headline: Headline) -> str:
 
 
 def _figures_of_models(multiverse: Multiverse, headline: Headline) -> list[Figure]:
-    """Returns a figure in all protocols of all models, as far as it is defined."""
+    """Returns one headline figure as it is in all protocols of all models, where it is defined."""
     curves = [multiverse.curve(headline, model) for model in multiverse.models]
     return [figure for curve in curves for _, figure in curve]
 
@@ -305,7 +309,10 @@ def _model_points(
 ) -> list[dict[str, Any]]:
     """Returns the points of the curve of a model: figures for `curve_chart`, and `choices`.
 
-    A point that is not `solid` has a figure that is not distinguishable from its chance level.
+    A point is {"value": 0.8, "low": 0.7, "high": 0.9, "chance": 0.5, "solid": True, "default":
+    False, "choices": {"unit": "word"}, ...}. A point that is not `solid` has a figure that is not
+    distinguishable from its chance level; `default` says whether it is that of the default
+    protocol.
 
     Args:
         curve: number and figure of each member, see `Multiverse.curve`.
@@ -328,8 +335,10 @@ def _difference_points(
 ) -> list[dict[str, Any]]:
     """Returns the points of the curve of the differences of a model from the first one.
 
-    They are as those of `_model_points`. The choices are those of both members; of a knob that
-    varies for the first model, it is the choice of its member.
+    A point is {"value": difference, "low": ..., "high": ..., "choices": {"unit": "word"}, ...}. It
+    stands for two runs, one of each model, with the same choices of all knobs (options of how a
+    model is asked) that vary for both. A knob that varies for one of the models has the choice in
+    the run of this model.
     """
     reference = multiverse.models[0]
     varying_knobs = multiverse.choices(reference)
@@ -339,7 +348,7 @@ def _difference_points(
         reference_choices, new_choices = (multiverse.members[number].choices for number in pair)
         choices = reference_choices | new_choices
         for knob, choice in reference_choices.items():
-            if knob in varying_knobs:
+            if knob in varying_knobs:  # the new model may have a single other choice of it
                 choices[knob] = choice
         points.append({
             "value": comparison.difference, "low": comparison.ci_low, "high": comparison.ci_high,

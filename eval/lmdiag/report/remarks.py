@@ -15,8 +15,8 @@ from lmdiag.text import describe_shared_tokens, first_few, visible
 def remarks_on_rows(task: str, figures: ReportFigures) -> list[str]:
     """Returns lines on what the figures of a task are computed over.
 
-    They say why measures are missing ("not computed by gpt2: ..."), which verbs EW and MW are over
-    and that the rows are a sample.
+    They say why measures are missing ("not computed by gpt2: ..."), which verbs EW and MW (measures
+    of agreement) are over, and that the rows are a sample ("a sample of 80 rows, ...").
     """
     sources = figures.runs_with(task)
     models_by_reason = dict[str, dict[str, None]]()  # why a measure is missing -> models
@@ -144,7 +144,10 @@ _MOST_WORDS = 5
 def _rows_left_out(content: SettingResults, where: str, remedy: str) -> Iterator[str]:
     """Yields lines on the rows, contrasts and words of a setting that have no figure.
 
+    For example, "unscorable by gpt2: 2 rows (robin, sparrow)".
+
     Args:
+        content: the results of a setting, among them its rows without a probability.
         where: model and setting, " by gpt2 in shuffled contexts", as far as there are several.
         remedy: what a user can do for first words, see `_bos_remedy`.
     """

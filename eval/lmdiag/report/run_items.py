@@ -174,14 +174,18 @@ class RunItems:
 
 
 def _is_within(position: int, region: Mapping[str, Any]) -> bool:
-    """Whether a position, in characters, is within a region; an empty one has no `start`."""
+    """Whether a position, in characters, is within a region with the keys `start` and `end`.
+
+    False for {}, which `critical_region` returns for a sentence without a critical region.
+    """
     return "start" in region and region["start"] <= position < region["end"]
 
 
 def records(table: DataFrame) -> list[Any]:
     """Returns the rows of a table as named tuples; None stands for missing values.
 
-    The fields are the columns, and `Index`.
+    The fields are `Index` and the columns. For example, a row with the index 3, the `item` "a" and
+    a `rank` of NaN becomes Record(Index=3, item="a", rank=None).
     """
     with_none = table.astype(object).where(table.notna(), None)
     return [*with_none.itertuples(name="Record")]
@@ -254,9 +258,10 @@ def items(run: Run, task: str, setting: str = NONE) -> RunItems:
     scores = run.scores_of(task, setting)
     asks = "choice" if any(predictions.labels) else stimuli.diagnostic.asks
     rows = _rows(stimuli, predictions, asks, run.results.model.word_folds)
-    item_of_first_row = rows.drop_duplicates("item")["item"]
+    item_of_first_row = rows.drop_duplicates("item")["item"]  # the index has the row
     levels = DataFrame(dict(stimuli.levels), rows.index)
     measure_values = DataFrame(dict(measure_columns(stimuli, scores)), rows.index)
+    # of an item, the first value that is not NaN: a contrast has it in its good row
     measure_values = measure_values.groupby(rows["item"], sort=False).first()
     further_measures = [
         name for name in measure_values if name.partition("@")[0] not in _SHOWN_OTHERWISE
@@ -264,6 +269,7 @@ def items(run: Run, task: str, setting: str = NONE) -> RunItems:
     # the rows of an item together and its good one first
     item_order = {item: i for i, item in enumerate(item_of_first_row)}
     is_not_good = ~rows["good"].eq(True)
+    # `lexsort` sorts by the last key first: by item, and within an item by whether a row is good
     rows = rows.iloc[np.lexsort((is_not_good, rows["item"].map(item_order)))]
     threshold = number_text(run.results.protocol.threshold)
     outcomes = outcomes_of(
@@ -337,9 +343,10 @@ def _rows(
 
 
 def _compared_values(table: DataFrame, response: Series[float], good: Series[Any]) -> Series[float]:
-    """Returns what sentences are compared or ordered by: higher values for less surprising ones.
+    """Returns what sentences are compared or ordered by, higher for less surprising sentences.
 
-    Good and bad ones are compared as whole sentences, others are ordered by their response.
+    Good and bad sentences are compared as wholes, by minus their surprisal. Other sentences are
+    ordered by minus their response, which may be that of the critical word.
 
     Args:
         table: with the column `surprisal`, bits.
@@ -397,6 +404,9 @@ def top_words(
 ) -> list[TopWord]:
     """Returns word, probability (None if unknown) and whether it is expected, for each word.
 
+    For example, the words "bird" and "cat" with the log-probabilities -0.5 and -2.0, where "bird"
+    is expected, give ("bird", 0.61, True) and ("cat", 0.14, False).
+
     Args:
         words: most probable first; None without a list.
         log_probs: of the words, in nats; None if they are not known.
@@ -415,7 +425,11 @@ def top_words(
 
 
 def place_of_expected(top: Sequence[TopWord]) -> int | None:
-    """Returns the place of the first expected word in a list, from 1; None if none is in it."""
+    """Returns the place of the first expected word in a list, from 1; None if none is in it.
+
+    >>> place_of_expected([("cat", 0.4, False), ("bird", 0.2, True)])
+    2
+    """
     for place, (_, _, is_expected) in enumerate(top, start=1):
         if is_expected:
             return place
@@ -426,6 +440,9 @@ def _suite_predictions(
     stimuli: Stimuli, item_of_first_row: Series[Any], scores: Scores | None
 ) -> dict[str, list[Prediction]]:
     """Returns item of a test suite -> its formulas, and whether each holds; {} for other rows.
+
+    For example, {"7": [("(2;%bad%) > (2;%good%)", True)]}. None in place of True or False if it is
+    not known whether a formula holds.
 
     Args:
         item_of_first_row: position of the first row of each item -> the item.
@@ -492,7 +509,10 @@ def outcomes_of(
 
 
 def _share_held(predictions: Sequence[Prediction]) -> float:
-    """Returns the share of predictions that hold; NaN for [], or if this is not known of one."""
+    """Returns the share of predictions (formula, whether it holds) that hold.
+
+    NaN without predictions, or if it is not known of a prediction whether it holds.
+    """
     holds = [is_true for _, is_true in predictions]
     if not holds or None in holds:
         return math.nan

@@ -86,7 +86,7 @@ def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Gr
         # the second side has rows of its own, indented; "" stands for the row of the first side
         depth = int(len(values) == 2 and values[1] != "")
         row_labels = [visible(names_of[shape.rows[depth]][values[depth]])] if values else []
-        is_published = run >= n_runs
+        is_published = run >= n_runs  # models of the paper are numbered after the runs
         if is_published:
             model = f"{[*references][run - n_runs]}, {PUBLISHED}"
             if has_model_labels:
@@ -167,9 +167,13 @@ def _pivot_cells(
 def _ranks_in(table: pd.DataFrame, side: str) -> dict[Any, int]:
     """Returns value of a side of a table -> its rank, from 0; the values in this order.
 
+    For example, {"affirmative": 0, "negated": 1} for the side "level".
+
     Args:
-        side: name of the column that the values are from; `_RANK_COLUMNS` says what orders it, else
-            the values are in the order in which they appear.
+        table: a row per figure.
+        side: name of the column whose values are the rows or the columns of a printed table. If
+            `_RANK_COLUMNS` names columns that order it, the values are sorted by these; otherwise
+            they are in the order in which they appear.
     """
     values = table[side].tolist()
     rank_columns = [table[name].tolist() for name in _RANK_COLUMNS.get(side, ())]
@@ -180,6 +184,8 @@ def _ranks_in(table: pd.DataFrame, side: str) -> dict[Any, int]:
 
 def _rank_of_row(ranks: Sequence[Mapping[Any, int]], key: tuple[Any, ...]) -> list[int]:
     """Returns what a row is sorted by: the ranks of its values on each side, then its run.
+
+    For example, [1, 0] for the key ("negated", 0) with the ranks {"affirmative": 0, "negated": 1}.
 
     Args:
         ranks: value -> rank, of each side that is rows.
@@ -193,8 +199,13 @@ def _rank_of_row(ranks: Sequence[Mapping[Any, int]], key: tuple[Any, ...]) -> li
 def _reference_cells(figures: ReportFigures, table: pd.DataFrame) -> dict[str, dict[int, CellText]]:
     """Returns model of the paper -> number of a row of a table -> its figure at the same address.
 
-    Where several runs have an address, it is the number of the first row. A model whose own run is
-    shown is left out: its published figures stand beside those.
+    The address of a figure is its measure, break-down and level. Where several runs have an
+    address, the number is that of the first row. A model of the paper that is also shown as a run
+    is left out, since its published figures stand beside those of the run.
+
+    Args:
+        figures: of the runs.
+        table: a row per figure and run.
     """
     shown_models = {figure.model for figure in table["reported"] if figure}
     published = dict[tuple[str, FigureKey], PublishedFigure]()
@@ -357,7 +368,10 @@ def headline_rows(task: str, figures: ReportFigures) -> list[GridRow]:
 
 
 def _p_cell(row: GridRow) -> CellText:
-    """Returns the p of the first figure of a row against chance as a cell; an empty one without."""
+    """Returns a cell with the p of the first figure of a row against chance, e.g. ".012".
+
+    The cell is empty if the figure has no test.
+    """
     p_values = [cell.figure.p_chance for cell in row.cells if cell.figure]
     if not p_values or p_values[0] is None:
         return CellText("")
@@ -392,7 +406,8 @@ def sections(
 def _formulas(columns: Mapping[str, Sequence[Any]]) -> dict[str, str]:
     """Returns address of each prediction of test suites, "SUITE/NUMBER" -> its formula.
 
-    Of several suites, the name of the suite stands before the formula. {} for other rows.
+    For example, {"npi/1": "(2;%bad%) > (2;%good%)"}. If there are several suites, the name of the
+    suite stands before the formula: "npi: (2;%bad%) > (2;%good%)". {} for rows without formulas.
 
     Args:
         columns: of rows of suites, `suite` and `formulas`, the predictions of the suite of a row.

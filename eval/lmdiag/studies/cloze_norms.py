@@ -138,7 +138,11 @@ class ClozeNorms(Presentable):
         return [_trials_and_words_of(run) for run in self.runs]
 
     def _word_rows(self, number: int) -> Iterator[dict[str, Any]]:
-        """Yields the rows of the table `words` for run `number`."""
+        """Yields the rows of the table `words` for run `number`: one per item and word.
+
+        A word has the texts of its most frequent spelling, the `cloze` (share of the responses) of
+        all its spellings together, and its probability for the model.
+        """
         trials, items = self._trials_and_words[number]
         run = self.runs[number]
         [task] = run.stimuli
@@ -147,7 +151,7 @@ class ClozeNorms(Presentable):
         for item in items:
             words = zip(item.rows, item.shares.tolist(), item.log_prob.tolist(), strict=True)
             for spelling_rows, share, log_prob in words:
-                row = spelling_rows[0]  # of the most frequent spelling
+                row = spelling_rows[0]  # the most frequent spelling comes first
                 word = {name: columns[name][row] for name in _ITEM_COLUMNS}
                 word["word"] = columns["target"][row]
                 if "count" in columns:
@@ -162,7 +166,10 @@ class ClozeNorms(Presentable):
                 }
 
     def _top_word_rows(self, number: int) -> Iterator[dict[str, Any]]:
-        """Yields the rows of the table `top_words` for run `number`."""
+        """Yields the rows of the table `top_words` for run `number`: one per item and listed word.
+
+        `is_said` is true if people gave the word, so if it has a share of the responses.
+        """
         trials, items = self._trials_and_words[number]
         for item in items:
             row = item.rows[0][0]  # all rows of an item have the same blank
@@ -260,7 +267,7 @@ def _trials_and_words_of(run: Run) -> tuple[Trials, Sequence[ItemWords]]:
 
 
 def _records(table: DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table as dictionaries with None for undefined values."""
+    """The rows of a table as dictionaries: [{"word": "cat", "rank": None}]; None for NaN."""
     records: list[dict[str, Any]]
     records = table.astype(object).where(table.notna(), None).to_dict("records")
     return records
@@ -281,6 +288,8 @@ def _json_figure(figure: Figure | None) -> dict[str, Any]:
 def responses_of(source: object, options: TableOptions, response: str) -> TableOptions:
     """Returns the options with which a table of responses is read.
 
+    For example, with `response="answer"` the column "answer" is read as `response`.
+
     Args:
         source: the table; a folder is refused (`BadInput`).
         options: of the user.
@@ -296,7 +305,11 @@ def responses_of(source: object, options: TableOptions, response: str) -> TableO
 def _notes_on_missing_values(words: DataFrame, items: DataFrame) -> Iterator[str]:
     """Yields lines about the words without a probability, and the items without a divergence.
 
-    `words` and `items` are the tables of `ClozeNorms`.
+    For example, "gpt2: 2 unscorable words, never counted as 0: cats (item 3), dogs (item 5)".
+
+    Args:
+        words: a row per model, item and word, with its `state`: "scored", or why it is not.
+        items: a row per model and item, with its `divergence`.
     """
     not_scored = words[words["state"] != "scored"]
     for (model, state), rows in not_scored.groupby(["model", "state"]):

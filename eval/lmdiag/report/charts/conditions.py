@@ -42,7 +42,7 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
     cell) of the analysis are drawn.
     """
     titles = [*analysis.conditions]
-    # a prefix, so that no other column has the name of a condition
+    # with a prefix, since a condition may be called as a column of a chart, e.g. "series"
     column_names = {column: f"condition {title}" for title, column in cell_columns(titles).items()}
     cells = analysis.cells.rename(columns=column_names)
     items = analysis.items.rename(columns=column_names)
@@ -105,8 +105,9 @@ def _means_caption(data: pd.DataFrame, analysis: Analysis, *, has_items: bool) -
 def cell_colors(levels: pd.DataFrame) -> list[str]:
     """Returns a colour for each distinct cell of a design, in the order of the rows.
 
-    It is that of the cell's level of the second condition, in all charts; in a design of one
-    condition, of its level of this one.
+    In all charts, a colour stands for a level of the second condition or, in a design of one
+    condition, of this one. For example, the cells (match, short), (match, long) and (mismatch,
+    short) have the first, the second and the first colour.
 
     Args:
         levels: a column per condition, and rows in which cells may be repeated.
@@ -156,6 +157,7 @@ def _means_chart(
             single items; `named`, False for regions that are shown after a click on "all regions".
         y, x, legend: titles of the axes and of the series.
         value_range: lowest and highest possible value; intervals that reach further are cut.
+        colors: of the series.
     """
     levels = distinct(data, "level")
     has_items = "item" in data

@@ -236,7 +236,8 @@ def labels(data: pd.DataFrame, column: str, **axis: Any) -> Spec:
 def layer_channel(column: str, layers: Sequence[int]) -> Spec:
     """Returns the channel of a column with numbers of layers.
 
-    The axis has up to nine ticks at round numbers, and one at the last layer.
+    The axis has up to nine ticks at round numbers, and one at the last layer. For example, the
+    layers 0 to 12 have the ticks 0, 2, 4, 6, 8, 10 and 12.
     """
     first, last = min(layers), max(layers)
     span = last - first
@@ -287,6 +288,8 @@ def _series_arguments(
 ) -> dict[str, Any]:
     """Returns the arguments of `series`: `names` of the series, with their `color` and `shape`.
 
+    For example, {"names": ["gpt2"], "color": ["var(--c1)"], "shape": ["circle"]}.
+
     Args:
         data: rows with a column `series`.
         styles: name of a series -> number of its colour and shape, `OTHERS` for grey; {} to number
@@ -334,7 +337,10 @@ def tooltip(
 
 
 def _points_column(column: str) -> str:
-    """The column that a chart computes from `column`: the difference in points, as a text."""
+    """The column that a chart computes from `column`: the difference in points, as a text.
+
+    Tooltips show it, since Vega's formats of numbers multiply by 100 only with "%" behind.
+    """
     return f"{column}_told"
 
 
@@ -513,8 +519,8 @@ def line_plot(
     if not lines_only:
         marks += points(data, "y", line_channels | channels, form)
         if {"domainMin", "domainMax"} & {*scale}:
-            intervals = marks[-2]  # before the points
-            intervals["mark"]["clip"] = True  # they may reach further
+            intervals = marks[-2]  # the last two layers of `points` are intervals and points
+            intervals["mark"]["clip"] = True  # intervals may reach beyond a scale that is cut
     if has_values(data, "item"):
         marks = [where(layer, "!isValid(datum.item)") for layer in marks]
         item_channels = line_channels | {"detail": field("item", "names")}
@@ -590,15 +596,17 @@ def curves(data: pd.DataFrame, x: Spec, *, at: str, form: str = "", **options: A
 
 
 def _shortened(name: str) -> str:
-    """Returns the name at the end of a line, cut off where it is too long."""
+    """Returns the name at the end of a line, cut off where it is too long: "a very long na…"."""
     return name if len(name) <= _END_NAME_LENGTH else f"{name[: _END_NAME_LENGTH - 1]}…"
 
 
 def _heights_of_names(values: pd.Series[float], low: float, high: float) -> pd.Series[float]:
     """Returns heights for the names at the right ends of lines, so that names do not overlap.
 
-    They are the values where these are far enough from each other. Others are moved, up from the
-    lowest and then, if they would be above the scale, down from the highest.
+    Where the values are far enough from each other, the heights are the values. Otherwise the names
+    are moved up, from the lowest name on, and then, if names would be above the scale, down from
+    the highest one. For example, on a scale from 0 to 1, the values .50 and .52 have the heights
+    .50 and .558.
 
     Args:
         values: in which the lines end.

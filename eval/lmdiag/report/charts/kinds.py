@@ -100,7 +100,8 @@ def measures_plot(model: str, results: Results) -> Plot:
 def _in_percent(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of a table of figures that are in percent, without points of curves over cut-offs.
 
-    The name of such a point has a cut-off, e.g. "mw@top=0.5".
+    The measure of such a point has a cut-off in its name, e.g. "mw@top=0.5"; there are too many of
+    them for a chart of single figures.
     """
     return table[table["is_percent"] & ~table["measure"].str.contains("=")]
 
@@ -122,7 +123,7 @@ def _figures(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
 def _levels(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """Charts of the levels of a break-down, in one chart or, if they are very many, in several.
 
-    They show all declared measures of one run, or the first of them of several runs.
+    They show all declared measures of one run, or the first of these measures for several runs.
     """
     title = chart.title
     table = task_runs.table(chart.measures, by=chart.by, levels=chart.levels)
@@ -198,8 +199,10 @@ def _rows_of_shuffles(
 ) -> pd.DataFrame:
     """The measures of run i in a shuffled setting, a row per mark of a dot plot.
 
-    `series` is "mean" for means over shuffles, "shuffles" for values of single ones, of which
-    `shuffles` counts equal ones, and "not shuffled" for the setting without shuffling.
+    A setting is asked in several random orders of its words, the shuffles. `series` is "mean" for
+    the mean over shuffles, "shuffles" for values of single shuffles, and "not shuffled" for the
+    setting without shuffling. Shuffles with the same value have one row: `shuffles` is their
+    number, for example 3 for a value of 0.5 in three of ten shuffles.
     """
     table = task_runs.table(chart.measures, settings=(setting.name, setting.unshuffled))
     table = table[table["run"] == i]

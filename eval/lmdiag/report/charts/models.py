@@ -122,7 +122,8 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
         return []
     families = {label: _family_on_axis(run, axis) for label, run in runs.items()}
     largest_families = Counter(families.values()).most_common(len(COLORS) - 1)
-    # the families whose models a line joins; all others are grey points
+    # family -> its name in the chart, for those whose models a line joins; the marks of all other
+    # models are grey points
     names = {name: visible(name) for name, n_models in largest_families if n_models > 1}
     if axis == "steps":
         names = {name: visible(short) for name, short in distinct_names(names).items()}
@@ -171,7 +172,10 @@ def _axis(runs: Sequence[Results]) -> Axis:
 
 
 def _positions(runs: Mapping[str, Results], axis: Axis) -> dict[str, int]:
-    """Label of a run -> its training step, layer or number of parameters, where it is known."""
+    """Label of a run -> its training step, layer or number of parameters, where it is known.
+
+    For example, {"pythia-70m": 70426624} against sizes.
+    """
     positions = {}
     for label, run in runs.items():
         position = {
@@ -187,7 +191,8 @@ def _positions(runs: Mapping[str, Results], axis: Axis) -> dict[str, int]:
 def _family_on_axis(run: Results, axis: Axis) -> str:
     """The name that runs have in common if a line joins their figures along an axis.
 
-    That is the model whose checkpoints or layers were run, or a family of models of several sizes.
+    That is the model whose checkpoints or layers were run, or a family of models of several sizes,
+    as "pythia" of pythia-70m and pythia-160m.
     """
     if axis == "steps":
         return trained_model(run.model.id, run.model.revision)

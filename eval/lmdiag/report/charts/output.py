@@ -40,7 +40,8 @@ def palette() -> dict[str, str]:
 def resolve_colors(spec: Any) -> Any:
     """Returns a specification, or a part of one, with colours in place of CSS variables.
 
-    The rows below the key "data" are kept: texts in them are not colours.
+    For example, {"color": "var(--c1)"} becomes {"color": "#2563a8"}. The rows below the key "data"
+    are kept: texts in them are not colours.
     """
     if isinstance(spec, dict):
         parts = {}
@@ -70,8 +71,8 @@ def svg(spec: dict[str, Any], width: float, config: dict[str, Any] | None = None
     import vl_convert
 
     config = config or json.loads(theme())
-    # Vega-Lite fits one panel into a width. The width of several is computed here; `drawing` notes
-    # the pixels that axes and gaps beside them need.
+    # Vega-Lite fits one panel into a width. The width of several panels is computed here; the
+    # module `drawing` writes the pixels that axes and gaps beside them need into `usermeta`.
     pixels_beside = spec.get("usermeta", {}).get("beside")
     if pixels_beside:
         panel_width = {"width": (width - pixels_beside) / spec.get("columns", 1)}
