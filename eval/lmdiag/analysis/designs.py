@@ -433,7 +433,13 @@ class _Design(NamedTuple):
 def _read_design(table: DataFrame, request: _Request, find_uses: _FindUses) -> _Design:
     """Finds the conditions of a table, checks its columns, and sums surprisals over words.
 
-    A table without a column `item` stays as it is: a formula may be fitted to it.
+    A table without a column `item` stays as it is: a formula may be fitted to it. `BadInput` if two
+    levels look alike, or a condition differs between items only.
+
+    Args:
+        table: the rows that are analysed.
+        request: what the user asks for.
+        find_uses: finds what the columns of rows are used for.
     """
     if "item" not in table:
         return _Design(table)
@@ -495,6 +501,9 @@ def _ordered_factors(
 ) -> DataFrame:
     """Returns columns as categories with their levels in order, under the user's names.
 
+    For example, the column "length" with the values "short" and "long" has the levels ("long",
+    "short") in alphabetical order, and ("short", "long") if the user gives this order.
+
     Args:
         table: a row per item and condition.
         names: of the columns.
@@ -547,7 +556,14 @@ def _means_of_models(
 ) -> dict[str, DataFrame]:
     """Returns model -> mean response of each item (rows) in each cell of the design (columns).
 
-    The table is one suite, or has no suites. Items without rows in a cell have NaN there.
+    For example, with the conditions polarity and length, item "7" has a mean in each of the cells
+    (affirmative, short), (affirmative, long), (negated, short) and (negated, long). Items without
+    rows in a cell have NaN there.
+
+    Args:
+        table: the rows of one suite, or of a table without suites.
+        find_uses: finds what the columns are used for, among them the conditions.
+        request: what the user asks for.
     """
     if "item" not in table:
         near = suggest("item", table)
@@ -670,7 +686,8 @@ def _stack_tables(
 def _differences_from_first(scores: _TableOfGroup, models: Sequence[str]) -> _TableOfGroup:
     """Returns the scores of each further model less those of the first one, by suite.
 
-    They are over the items of both; the group of a difference is called "MODEL - FIRST".
+    They are over the items of both. The result has keys such as ("", "bert - gpt2"), with the suite
+    and the names of both models.
 
     Args:
         scores: suite and model -> the contrast of each item (rows) for each effect (columns).

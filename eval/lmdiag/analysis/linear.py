@@ -173,7 +173,8 @@ def fit_mixed(
 def _parse(formula: str, table: DataFrame) -> Any:
     """Returns the formula as `mixedlm` reads it.
 
-    `BadInput` if it cannot be read, or has a variable that is no column of the table.
+    The result has `all_variables` (the columns that the formula names) and `grouping_factors`
+    (those behind "|"). `BadInput` if the formula cannot be read, or names an unknown column.
     """
     try:
         import mixedlm
@@ -221,6 +222,9 @@ class _CodedFactors(NamedTuple):
 
 def _code_factors(rows: DataFrame, grouping: Collection[str], coding: Coding) -> _CodedFactors:
     """Codes columns of text and categories: two levels as numbers, more levels as categories.
+
+    For example, with treatment coding a column of "a" and "b" becomes 0.0 and 1.0; a column of "x",
+    "y" and "z" stays a category, and the labels are {"name.1": "name[y]", "name.2": "name[z]"}.
 
     Args:
         rows: the columns of a formula.

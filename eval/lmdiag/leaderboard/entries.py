@@ -213,7 +213,7 @@ def _read_request(path: Path, root: Path, name: str, is_download: bool) -> Itera
             _refuse_link(file, root, is_download)
             figures = leaderboard_figures(read_record(Results, file, MAX_CLAIM))
             values = {column: figure.value or 0.0 for column, figure in figures.items()}
-            # all figures of the leaderboard are proportions
+            # figures of the leaderboard are shares; a claim outside of [0, 1] is ignored
             claimed = {column: value for column, value in values.items() if 0 <= value <= 1}
     except BadInput as error:
         file_in_root = file.relative_to(root).as_posix()

@@ -260,19 +260,24 @@ def listed_items(norms: ClozeNorms) -> list[dict[str, Any]]:
 
 
 def _probabilities(norms: ClozeNorms) -> dict[tuple[str, Any, str], float]:
-    """Returns (model, item, `_plain` word) -> probability, where it is known."""
+    """Returns (model, item, word) -> probability, where it is known.
+
+    Words are without case and accents, as `_plain` returns them: {("gpt2", "3", "cafe"): 0.12}.
+    """
     words = norms.words.dropna(subset="probability")
     keys = zip(words["model"], words["item"], words["word"].map(_plain), strict=True)
     return dict(zip(keys, words["probability"], strict=True))
 
 
 def _plain(word: str) -> str:
-    """Returns a response without final punctuation, case and accents, for comparisons."""
+    """Returns a response without final punctuation, case and accents: "Café." becomes "cafe"."""
     return without_differences(plain_response(word))
 
 
 def _first_words(words: DataFrame, column: str) -> list[tuple[Any, ...]]:
     """Returns the first words of a list: word, number, whether people and a model both have it.
+
+    For example, [("spoon", 0.61, True), ("stick", 0.12, False)].
 
     Args:
         words: columns `word`, `is_said`, and the one with the number.

@@ -96,7 +96,13 @@ def comparison_grids(comparisons: Iterable[Comparison], base: str, new: str) -> 
 
 
 def _comparison_grid(title: str, rows: Sequence[GridRow], base: str, new: str) -> Grid:
-    """Returns a table of rows that `comparison_row` made; `base` and `new` are headings."""
+    """Returns a table of rows that `comparison_row` made.
+
+    Args:
+        title: of the table.
+        rows: with the cells n, base, new, difference, p and adjusted p.
+        base, new: names of the models, which are the headings of their figures.
+    """
     names = ("n", base, new, _DIFFERENCE, "p", "p adj.")
     headings = tuple(Heading(name, is_figure=name == _DIFFERENCE) for name in names)
     return Grid(title, ("",), headings, tuple(rows))
@@ -160,7 +166,8 @@ def _by_setting(
 def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:
     """Returns lines on how the columns of a table of comparisons were computed, and on what.
 
-    A line stands only where the comparisons have what it is about.
+    For example, "p: McNemar's score test where each item is right or wrong". A line is left out if
+    no comparison has what it explains.
     """
     without_interval = ""
     if any(comparison.n < _LEAST_FOR_INTERVAL for comparison in comparisons):
@@ -195,7 +202,7 @@ def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def _is_drawn(comparison: Comparison) -> bool:
-    """Whether charts have a difference: it is in percent, and there are items."""
+    """Whether charts show a difference: it is in percent, and both models scored some items."""
     return comparison.n > 0 and comparison.statistic in IN_PERCENT
 
 
@@ -452,8 +459,8 @@ def run_pairs(
 ) -> list[RunPair]:
     """Returns the comparisons of the first run with each other one; [] for a single run.
 
-    Checkpoints and layers of one model: of the first with the last alone. The p-values are adjusted
-    over all comparisons.
+    Of checkpoints or layers of one model, only the first and the last run are compared. The
+    p-values are adjusted over all comparisons.
 
     Args:
         runs: finished runs, in the order in which they are shown.
@@ -475,6 +482,7 @@ def run_pairs(
         return []
     compared_runs = [runs[position] for position in positions]
     for comparison in compare_runs(*compared_runs, across=across, measures=measures):
+        # numbers of new runs, and of pairs, are from 1
         pairs[comparison.number - 1].comparisons[comparison.key] = comparison
     comparisons = [comparison for pair in pairs for comparison in pair.comparisons.values()]
     names_tests = len(_tests_made(comparisons)) > 1

@@ -30,6 +30,7 @@ _CHART_COLUMNS = {"name": "series", "ci_low": "low", "ci_high": "high"}
 _INTERVALS = " Lines are 95% intervals."
 
 _MOST_DECIMALS = 7
+"""Decimals of a number with four significant digits, at most."""
 
 _LEAST_IN_BIN = 10
 """Rows of a bin of surprisals that is drawn, at least."""
@@ -111,8 +112,9 @@ def _comparison_grid(fit: HumanFit) -> Grid:
 def _left_out_grid(fit: HumanFit) -> Grid:
     """Returns a table of the numbers of rows that were fitted, or left out for each reason.
 
-    It has a row per reason and a column per source of surprisals; the numbers of a column add up to
-    that of all rows, which stands last.
+    It has a row per reason and a column per source of surprisals (a model or a column). For
+    example, "rt is missing" 12, "fitted" 188, "rows of the table" 200: the last number is the sum
+    of the others.
     """
     models = {visible(source): model for source, model in _by_source(fit).items()}
     n_rows = len(fit.table.frame)
@@ -121,6 +123,7 @@ def _left_out_grid(fit: HumanFit) -> Grid:
         n_by_reason[reason] = {
             source: model.left_out.get(reason, 0) for source, model in models.items()
         }
+    # rows that were neither fitted nor left out were averaged with others of the same word
     n_averaged = {
         source: n_rows - model.n - sum(model.left_out.values()) for source, model in models.items()
     }
@@ -155,7 +158,8 @@ def _four_digits(value: float, reference: float = math.nan) -> str:
 def method_lines(fit: HumanFit) -> Iterator[str]:
     """Yields the lines below the tables of a fit.
 
-    Formulas, tests, units, how rows were read, correlations of response and surprisal, warnings.
+    They give formulas ("baseline: rt ~ length, on the same rows"), tests, units, how rows were
+    read, correlations of response and surprisal, and warnings.
     """
     procedure = fit.table.procedure
     how_fitted = "in sample"
@@ -243,18 +247,21 @@ def _by_source(fit: HumanFit) -> dict[str, ModelFit]:
 
 
 def _distinct_models(fit: HumanFit) -> list[ModelFit]:
-    """Returns the fits of models, without those that have the same estimates as an earlier one.
+    """Returns the fits, without those that have the same estimates as another one before them.
 
-    With several predictors, a full model is fitted several times, against other baselines.
+    With several predictors, the same full model is fitted several times, against other baselines;
+    its coefficients are shown once.
     """
     fits: dict[tuple[float, ...], ModelFit] = {}
-    for model in reversed(fit.models):  # an earlier fit takes the place of a later one
+    for model in reversed(fit.models):  # of equal estimates, the first fit is written last
         fits[tuple(model.terms["estimate"])] = model
     return [*reversed(fits.values())]
 
 
 def _interval(record: Any, value: float) -> str:
     """Returns an interval in brackets, with as many decimals as its value is shown with.
+
+    For example, "[0.7211, 1.0612]" for a value of 0.8911.
 
     Args:
         record: has the interval in `ci_low` and `ci_high`.
@@ -352,7 +359,7 @@ def _response_plot(fit: HumanFit, styles: Mapping[str, int]) -> Plot:
     has_mark_per_row = fit.models[0].n <= _MOST_MARKS
     tables = []
     for number, model in enumerate(fit.models):
-        rows = model.words[["surprisal"]].assign(value=model.words["response"])
+        rows = model.words[["surprisal"]].assign(value=model.words["response"])  # a row per word
         if has_mark_per_row:
             marks = _with_words(fit, rows)
         else:
@@ -427,7 +434,10 @@ def _line_layers(slope: Series, mean: float, ends: Sequence[float]) -> list[Spec
 
 
 def _marks_text(has_mark_per_row: bool) -> str:
-    """Returns the end of a caption: what the marks are, and, of means, what their lines are."""
+    """Returns the end of a caption: "a mark per row", or what the means and their lines are.
+
+    The text of means is "means of bins of one bit with at least 10 rows. Lines are 95% intervals".
+    """
     if has_mark_per_row:
         return "a mark per row"
     bins = f"means of bins of one bit with at least {_LEAST_IN_BIN} rows"

@@ -250,8 +250,9 @@ class Grid(NamedTuple):
     def halves(self) -> list[Grid]:
         """Returns two tables with half of the columns each; [] if there is nothing to divide.
 
-        n and chance levels stand in both; a column that belongs to the one before it, as the p of a
-        figure, stays with it. Rows that are empty in a half are left out of it.
+        The columns n and chance stand in both tables. A column that belongs to the column before
+        it, as the p of a figure, stays with that column: the columns "n", "A", "p", "B" are divided
+        into "n", "A", "p" and "n", "B". A row that is empty in one of the tables is left out there.
         """
         shared_columns = [
             i for i, heading in enumerate(self.headings) if heading.label in ("n", "chance")
@@ -300,6 +301,7 @@ def fit_to_width(
     is returned although it is too wide.
 
     Args:
+        grid: the table.
         width: available width, in the unit of `width_needed`.
         width_needed: returns the width that a table needs.
         least_label_width: width that labels have at least where they wrap.
@@ -315,13 +317,13 @@ def fit_to_width(
         )
         spare = width - width_needed(candidate)
         if spare >= 0:
-            if label_width is not None:
+            if label_width is not None:  # labels get the width that is left
                 candidate = candidate._replace(label_width=label_width + spare)
             return [candidate]
     parts = list[Grid]()
     for half in grid.halves():
         parts += fit_to_width(half, width, width_needed, least_label_width, wraps_first=wraps_first)
-    return parts or [candidate]
+    return parts or [candidate]  # the narrowest layout, of a table that cannot be divided
 
 
 def rows_below_heading(title: str, rows: Iterable[GridRow]) -> list[GridRow]:
@@ -336,8 +338,10 @@ def rows_below_heading(title: str, rows: Iterable[GridRow]) -> list[GridRow]:
 def with_one_label_column(grid: Grid) -> Grid:
     """Returns a table with one column of labels, made of one with two: figure and model.
 
-    The rows of models stand, indented, below a row with the name of their figure. Where all rows of
-    each model follow each other, the rows of figures stand below a row with the name of the model.
+    The rows of models stand, indented, below a row with the name of their figure. For example,
+    ("accuracy", "gpt2") and ("accuracy", "bert") become "accuracy", and indented "gpt2" and "bert".
+    If all rows of each model follow each other, the rows of figures stand below a row with the name
+    of the model instead.
     """
     if len(grid.label_headings) < 2:
         return grid
@@ -365,7 +369,11 @@ def text_grid(
 ) -> Grid:
     """Returns a table of texts.
 
+    For example, the row (("gpt2",), {"n": "34", "mean": "1.20"}) is the label "gpt2" and the cells
+    "34" and "1.20" below the headings "n" and "mean".
+
     Args:
+        title: of the table.
         label_headings: of the columns of labels.
         rows: the labels of each row, and heading of each other column -> its text; all rows have
             the same headings.
@@ -390,10 +398,12 @@ def figure_grid(
 ) -> Grid:
     """Returns a table of figures.
 
-    n and the chance level have columns of their own, unless the headings of the columns say all
-    that the cells would. Published figures get rows of their own below the figures.
+    n and the chance level have columns of their own, unless all figures of a column have the same
+    one: then it is part of the heading, as "accuracy (n = 34, chance 50.0)". Published figures get
+    rows of their own below the figures.
 
     Args:
+        title: of the table.
         label_headings: of the columns of labels.
         columns: headings of the cells of `rows`.
         source: the table of a paper that has this shape, or "".

@@ -151,7 +151,11 @@ def _sentence_facts(results: Results) -> dict[str, str]:
 
 
 def _choice_facts(results: Results) -> dict[str, str]:
-    """Returns in words how options are scored where a model chooses among them: name -> text."""
+    """Returns in words how options are scored where a model chooses among them: name -> text.
+
+    The names are "Share", those of what the question is framed by (e.g. "Prompt"), and
+    "Sensitivity".
+    """
     share = "probability of the label of an option over that of all labels, after the question; "
     share += "a geometric mean over the orders of the options"
     sensitivity = "the good option has the largest share; equal shares count as not"
@@ -280,7 +284,8 @@ def noun_of(names: Sequence[str]) -> str:
 def order_of(runs: Sequence[Results]) -> Order | None:
     """Returns the order of runs of several training steps, or several layers, of one model.
 
-    None for all other runs, as those of several models.
+    For example, Order("layer", [0, 6, 12]) for three layers of gpt2. None for all other runs, as
+    those of several models.
     """
     n = len(runs)
     if n < 2:

@@ -87,8 +87,9 @@ def _pattern_sentence(pattern: _Pattern, n_ways: Mapping[str, int]) -> str:
 def _verdicts_of_figures(multiverse: Multiverse, model: str) -> dict[str, set[VersusChance]]:
     """Returns label of a figure -> its distinct verdicts against chance in all ways of asking.
 
-    Figures without a test against chance are left out, and those that have the same verdict in all
-    ways but some in which all contrasts are tied, so that there is no test.
+    For example, {"accuracy": {"above"}, "sensitivity": {"above", "not distinguishable"}}. Figures
+    without a test against chance are left out. So is a figure with one verdict that was not tested
+    in all ways, since all its contrasts are tied in some: it does not have the verdict in all ways.
     """
     runs = [multiverse.runs[number] for number in multiverse.numbers_of(model)]
     has_several_tasks = len({headline.task for headline in multiverse.figures}) > 1

@@ -334,7 +334,10 @@ def _sections(report: Report) -> Iterator[Section]:
 
 
 def _condition_sections(report: Report) -> Iterator[Section]:
-    """Yields a section per task of own data with conditions, with its title and anchor."""
+    """Yields a section per task of a user's data that has conditions, with title and anchor.
+
+    The anchor is what links of the page point to: "conditions", then "conditions-1" and so on.
+    """
     for number, design in enumerate(report.designs):
         title = design.title if len(report.designs) > 1 else "Conditions"
         anchor = f"conditions-{number}" if number else "conditions"
@@ -344,7 +347,7 @@ def _condition_sections(report: Report) -> Iterator[Section]:
 def _trends_section(report: Report) -> Iterator[Section]:
     """Yields the section with the headline figures by training step, layer or size of the model.
 
-    Of one run, nothing.
+    A report of one run has no such section, and nothing is yielded.
     """
     if len(report.runs) < 2:
         return
@@ -409,6 +412,8 @@ def _headline_content(report: Report, grids: Sequence[Grid]) -> dict[str, Any]:
     """Returns what the macro `headline` in `cards/layouts.html.j2` needs: tables, legend, colours.
 
     Up to four models are columns of a table with a scale; more are the rows of tables with shades.
+    For example, {"samples": [], "legend": "Percent with ...", "is_table": False, "grids": grids,
+    "looks": {"gpt2": 1}, "has_scale": True} for two models.
 
     Args:
         grids: the tables of the headline figures.
@@ -428,7 +433,7 @@ def _headline_content(report: Report, grids: Sequence[Grid]) -> dict[str, Any]:
         has_scale = any(cell.figure.is_percent for cell in cells if cell.figure)
         return content | {"looks": looks, "has_scale": has_scale}
     diagnostics = [figures.diagnostic(task) for task in figures.tasks]
-    rows: dict[str, dict[int, GridRow]] = {}  # label -> number of a table -> its row there
+    rows: dict[str, dict[int, GridRow]] = {}  # model -> number of a table -> its row there
     for number, grid in enumerate(grids):
         for row in grid.rows:
             rows.setdefault(row.labels[0], {})[number] = row
@@ -471,7 +476,8 @@ def _differences_section(report: Report) -> Section:
             yield from not_compared(report.runs)
 
     def plots() -> Iterator[Plot]:
-        has_several_pairs = len(report.comparisons) > 1  # then a page has the tables alone
+        # a page has charts of a single pair only; of several pairs it has the tables alone
+        has_several_pairs = len(report.comparisons) > 1
         for pair in report.comparisons:
             for plot in pair.plots:
                 yield plot._replace(is_repeated=has_several_pairs)
@@ -651,8 +657,8 @@ def _size_column(results: Sequence[Results], trends: Sequence[Plot]) -> dict[str
         trends: charts of the figures against what orders the models; their kind says what it is.
 
     Returns:
-        `size_heading`, its heading, and `sizes`, for each model the number that sorts the column
-        and its text.
+        the heading of the column, and for each model the number that sorts the column and its text:
+        {"size_heading": "parameters", "sizes": [(124439808, "124M")]}.
     """
     models = [run_results.model for run_results in results]
     kind = trends[0].kind if trends else ""

@@ -191,9 +191,12 @@ class Multiverse(Presentable):
     def _scored_pairs(
         self, reference: str, new: str, key: FigureKey
     ) -> dict[MemberPair, ScoredPair]:
-        """Numbers of a member of each of two models -> the scores of items of both for a figure.
+        """Numbers of two members -> the scores of both for a figure.
 
-        The members agree in the knobs that are open for both models.
+        A member is the run of a model in one protocol. The first member is one of the model
+        `reference`, the second one of `new`. Only members are paired that agree in the knobs
+        (options of how models are asked) that vary for both models, since a difference is to be one
+        of the models. For example, {(0, 4): scores} for the members 0 and 4, both with unit "word".
         """
         shared_knobs = self.choices(reference).keys() & self.choices(new).keys()
         pairs = {}
@@ -233,8 +236,9 @@ class Multiverse(Presentable):
     def _json_numbers(self, headline: Headline) -> dict[str, Any]:
         """The numbers of a figure in the JSON document.
 
-        `values` has the figure of each member, `differences` those of pairs of members, `ranges`
-        the range of each model, and `comparisons` counts of differences by model.
+        `values` has the figure of each member (a run of a model in one protocol); `differences`
+        those of pairs of members, as {"base": 0, "new": 4, "difference": 0.1, ...}; `ranges` the
+        range of each model over its protocols; and `comparisons` counts of differences by model.
         """
         reference, *other_models = self.models
         values = []

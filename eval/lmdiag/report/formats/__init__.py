@@ -134,7 +134,11 @@ def write_files(output: Output, files: Sequence[Path], width: float) -> list[Pat
 
 
 def _contents(output: Output, file: Path, width: float) -> dict[Path, bytes]:
-    """Path -> content of the files that a name stands for: several for a folder, or for charts."""
+    """Path -> content of the files that a name stands for.
+
+    For example, "out.csv" stands for one file, "out.svg" of two charts for "out-accuracy.svg" and
+    "out-cloze.svg", and the folder "out" for the image and the caption of each chart.
+    """
     format_name = format_of(file)
     if not format_name:
         charts = import_module(f"{__name__}.images").folder(output, width)

@@ -61,7 +61,9 @@ def _group_by_lines(facts: Sequence[Fact]) -> list[ModelsWithLines]:
     """Returns the facts about the models as the head of the page lists them.
 
     Models in succession with the same lines share an entry. If only the first line of two entries
-    differs, the further lines are printed once, below the later one.
+    differs, the further lines are printed once, below the later entry. For example, gpt2 and bert
+    with the lines ("causal", "data lmdiag") and ("masked", "data lmdiag") become gpt2 with
+    ("causal",) and bert with ("masked", "data lmdiag").
     """
     entries = list[ModelsWithLines]()
     for lines, facts_with_lines in groupby(facts, key=lambda fact: [*fact.lines]):

@@ -88,7 +88,10 @@ def environment() -> Environment:
 
 
 def _breakable(name: str) -> Markup:
-    """A name of a model or an effect, whose lines may end between its parts (`<wbr>`)."""
+    """A name of a model or an effect, whose lines may end between its parts.
+
+    For example, "org/model" becomes "org/<wbr>model".
+    """
     return Markup("<wbr>").join(_part_of_name(part) for part in _NAME_PARTS.split(name))
 
 
@@ -106,7 +109,10 @@ def _part_of_name(text: str) -> Markup:
 
 
 def _unbroken(text: str) -> Markup:
-    """A text, escaped, with no-break spaces within tests (`p < .05`) and short brackets."""
+    """A text, escaped, with no-break spaces within tests and short brackets.
+
+    For example, "p < .05" becomes "p&nbsp;&lt;&nbsp;.05".
+    """
     parts = _UNBROKEN_BLANK.split(with_kept_brackets(visible(text)))
     return Markup("&nbsp;").join(map(escape, parts))
 

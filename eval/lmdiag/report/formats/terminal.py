@@ -70,8 +70,8 @@ def _fits_undivided(grid: Grid, console: Console) -> bool:
 def _smaller_table(grid: Grid, console: Console) -> tuple[Grid, list[str]]:
     """Returns a table without its columns of published figures, and lines that say what it lacks.
 
-    If it still does not fit and is in percent, its intervals are rounded to whole percent, and a
-    line takes the place of the column of chance levels.
+    If it still does not fit and is in percent, its intervals are rounded to whole percent ("20–61"
+    for "[20.3, 61.4]"), and a line takes the place of the column of chance levels: "chance: 50.0".
     """
     lines = []
     names = [heading.label for heading in grid.headings]
@@ -167,7 +167,8 @@ def print_section(section: Section, console: Console) -> None:
     if section.title and not table_has_title:
         console.print()
         _print_lines([section.title], console, "bold", wrap=True)
-    # sign -> its meaning, as long as it has not been printed; the line begins with the sign
+    # sign, e.g. "*" -> its meaning, as long as it has not been printed; the line begins with the
+    # sign
     meanings = {line[0]: line for line in signs(section.tables) if line in section.remarks}
     lines = [line for line in section.remarks if line not in meanings.values()]
     for grid in section.tables:
