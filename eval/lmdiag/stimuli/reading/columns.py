@@ -174,7 +174,8 @@ class _Fitting:
             fitting_columns = [column for column in columns if self._fits(name, column)]
             if fitting_columns:
                 fitting[name] = fitting_columns
-        if "context" not in fitting:  # a right context stands beside a context
+        # a right context stands beside a context: a spelling of it, or a column that the user chose
+        if "context" not in fitting and "context" not in self.chosen:
             fitting.pop("right_context", None)
         return fitting
 
