@@ -175,6 +175,11 @@ REFUSED = {
         {"a": ["A hen sat."], "b": ["Hens sat."], "c": ["Cows sat."], "p": [2], "q": [1]},
         {"wide": ("a", "b", "c"), "critical": ("p", "q")},
         "--critical names 2 columns, --wide 3: name one for all, or one for each"),
+    "two critical words": (TEXT | {"p": [1, 1], "q": [2, 2]}, {"critical": ("p", "q")},
+                           "--critical names 2 columns for one column of sentences: name one"),
+    "positions from 0 and 1": (
+        {"a": ["A hen sat."], "b": ["Hens sat."], "p": [2], "q": [1]},
+        {"wide": ("a", "b"), "critical": ("p", "q:0")}, "give all columns :0, or :1, or none"),
     "a half of a pair": (
         {"ok": ["A a.", ""], "not_ok": ["B b.", "C c."], "pair": ["1", "2"]},
         {"columns": ["sentence_good=ok", "sentence_bad=not_ok"]},

@@ -391,6 +391,9 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
     """
     if not named:
         return table
+    if len(named) > 1 and not wide:
+        problem = f"--critical names {len(named)} columns for one column of sentences"
+        raise BadInput(f"{table.name}: {problem}: name one")
     name, start = column_and_start(named[0], table.columns)
     if len(named) > 1:
         name = _JOINED
