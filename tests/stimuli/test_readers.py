@@ -14,6 +14,7 @@ from lmdiag import check, stimuli
 from lmdiag.analysis.human import read_human
 from lmdiag.analysis.procedures import Procedure, procedure_for
 from lmdiag.runs.surprisals import read_texts
+from lmdiag.stimuli.designs.column_warnings import warnings_of
 from lmdiag.stimuli.designs.conditions import uses_of
 from lmdiag.stimuli.designs.design import check_columns, design_of
 from lmdiag.stimuli.designs.shown import first_rows
@@ -792,6 +793,14 @@ def test_averaged_rows_and_missing_responses_are_said():
     assert mean.endswith(
         "the rows of a cell differ in accuracy: --filter accuracy=VALUE chooses some"
     )
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_rows_without_items_or_readers_are_named_as_missing():
+    table = pd.DataFrame({"item": [None] * 4, "reader": [*"1122"], "kind": [*"abab"]})
+    assert warnings_of(uses_of(table, ["kind"])) == ["item is missing in 4 of 4 rows"]
+    table = table.assign(item=["1", None, "2", None], reader=[None, "1", None, "2"])
+    assert warnings_of(uses_of(table, ["kind"])) == ["item is missing in 2 of 4 rows"]
 
 
 def test_a_table_of_responses_has_the_warnings_of_a_run():

@@ -25,7 +25,11 @@ from lmdiag.stimuli.values.items import item_column
 from lmdiag.stimuli.values.kinds import MOST_LABELS, DistinctValues
 from lmdiag.stimuli.values.misspelt import FAR_FEWER, lookalike_problems, rare_levels
 from lmdiag.stimuli.values.names import is_filler
-from lmdiag.stimuli.values.splits import split_of, split_of_names, split_with_items
+from lmdiag.stimuli.values.splits import (
+    split_message_for_item_names,
+    split_message_for_labels,
+    split_of,
+)
 from lmdiag.text import first_few, in_order, shortened
 from lmdiag.types import BadInput
 
@@ -58,7 +62,7 @@ def warnings_of(uses: ColumnUses, places: Places | None = None) -> list[str]:
     if uses.restart_columns:
         lines += restart_lines(uses)
     if uses.conditions:
-        split_message = _split_of_labels(uses)
+        split_message = _split_message(uses)
         lines += [split_message] if split_message else []
         for name in uses.incomplete_columns:
             # words of the texts and their lengths differ with the conditions, and are none
@@ -77,25 +81,30 @@ def warnings_of(uses: ColumnUses, places: Places | None = None) -> list[str]:
     return [*lines, *_fillers(uses), *_repeated_trials(uses)]
 
 
-def _split_of_labels(uses: ColumnUses) -> str:
+def _split_message(uses: ColumnUses) -> str:
     """Returns the message that labels, such as 7_sg, have conditions in them; "" if none have.
 
-    They are names of items, or labels that have the item and conditions in them. The message ends
-    in the `--split` that divides them.
+    The labels are names of items, or those of another column that have the item and conditions in
+    them. The message ends in the option that divides the labels, such as `--split
+    item=_:item,number`.
     """
     table = uses.table
     if uses.item_column:  # joined names are not divided again
         texts = None if table.texts is None else table.texts.tolist()
         if uses.conditions:  # texts of an item may be alike for other reasons
             texts = None
-        message = split_of_names(table.items, texts, table.columns, uses.item_column)
+        message = split_message_for_item_names(
+            table.items, texts, other_columns=table.columns, column=uses.item_column
+        )
         if message:
             return message
     determining = [table.items.codes, *(table.columns[name].codes for name in uses.conditions)]
     for name, use in uses.other_uses.items():
         values = table.columns[name]
         if use != "reader" and not is_determined_by(values.codes, determining):
-            message = split_with_items(values, table.items, name, table.columns)
+            message = split_message_for_labels(
+                values, table.items, column=name, taken=table.columns
+            )
             if message:
                 return message
     return ""
@@ -152,7 +161,7 @@ def why_no_conditions(uses: ColumnUses) -> str:
         uses: what the columns of a table without conditions are used for.
     """
     # names of items have conditions in them
-    split_message = _split_of_labels(uses)
+    split_message = _split_message(uses)
     if split_message:
         return split_message
     if uses.equivalent_columns:
@@ -178,7 +187,7 @@ def why_no_conditions(uses: ColumnUses) -> str:
         return "; ".join(_incomplete(uses, name) for name in uses.incomplete_columns)
     # a column differs between items alone, or between readers alone
     for name, use in uses.other_uses.items():
-        message = between_items(uses, name) if use == "covariate" else ""
+        message = between_items_message(uses, name) if use == "covariate" else ""
         if message:
             return message
     for name in uses.reader_attributes:
@@ -191,10 +200,12 @@ def why_no_conditions(uses: ColumnUses) -> str:
     return ""
 
 
-def between_items(uses: ColumnUses, name: str) -> str:
-    """Returns the message that a column differs between items alone, and what compares its levels.
+def between_items_message(uses: ColumnUses, name: str) -> str:
+    """Returns the message that a column differs between items alone, with a remedy.
 
-    "" if that is not so, or readers do not have several of its levels.
+    For example, "length differs between items alone: --item reader --conditions length compares it
+    within readers", for a column with one level in each item and several levels in the rows of each
+    reader. "" for other columns.
     """
     if not is_within_readers(uses, name):
         return ""
@@ -217,9 +228,13 @@ def is_within_readers(uses: ColumnUses, name: str) -> bool:
 
 
 def refuse_between_items(uses: ColumnUses) -> None:
-    """Refuses conditions of which each item has one level, where they differ within readers."""
+    """Refuses conditions that have one level in each item and several levels for each reader.
+
+    Effects are differences within items, and such a condition has none. The error says how its
+    levels are compared within readers instead.
+    """
     for name in uses.conditions:
-        message = between_items(uses, name)
+        message = between_items_message(uses, name)
         if message:
             raise BadInput(message)
 
@@ -241,8 +256,12 @@ def _in_brackets(places: Places | None, rows: Sequence[int]) -> str:
 
 
 def _missing_values(uses: ColumnUses, places: Places | None) -> Iterator[str]:
-    """Yields in how many rows the item is missing, or a condition."""
-    columns = {"item": uses.table.items}
+    """Yields in how many rows the item or the level of a condition is missing, a line for each.
+
+    For example, "number is missing in 2 of 96 rows (lines 4, 5)". Without `places` the line ends
+    after "rows".
+    """
+    columns = {"item": uses.table.items}  # column -> its value in each row
     columns |= {name: uses.table.columns[name] for name in uses.conditions}
     for name, values in columns.items():
         rows = np.flatnonzero(values.codes < 0).tolist()  # -1 stands for no value
@@ -423,22 +442,28 @@ def _nested_levels(uses: ColumnUses, name: str) -> str:
 def _levels_of_blocks(
     candidate: ConditionCandidate, blocks: DistinctValues, items: Codes
 ) -> dict[str, tuple[str, ...]]:
-    """Returns block -> the levels of a column in its items, in the order of the blocks' names.
+    """Returns block -> the levels that a column has in the items of this block.
 
-    {} if a block has fewer than two items, or most of its items lack some of its levels.
+    A block is a set of items, such as those of one experiment of a table with several experiments.
+    For example, {"exp1": ("a", "b"), "exp2": ("c", "d")}: the column has other conditions in each
+    experiment, and is complete within each of them, though no item has all four levels.
+
+    {} if a block has fewer than two items, or most items of a block lack some of its levels: the
+    column is then not complete in its blocks either. Blocks are in the order of their names.
 
     Args:
-        candidate: the column.
-        blocks: the values of another column, which has one for each item.
+        candidate: the column, with its number of rows of each level in each item.
+        blocks: the values of another column, which has one value for each item.
         items: number of the item of each row.
     """
     is_filled = (items >= 0) & (blocks.codes >= 0)
-    block_of_item = np.full(len(candidate.rows_per_item), -1)
+    block_of_item = np.full(len(candidate.rows_per_item), -1)  # -1 for an item without a block
     block_of_item[items[is_filled]] = blocks.codes[is_filled]
     levels_of_blocks = {}
     for number, block in enumerate(blocks.levels):
+        # (n items of the block, n levels)
         has_level = candidate.rows_per_item[block_of_item == number] > 0
-        levels = np.flatnonzero(has_level.any(axis=0))
+        levels = np.flatnonzero(has_level.any(axis=0))  # those that some item of the block has
         is_complete = has_level[:, levels].all(axis=1)
         if len(has_level) < 2 or is_complete.mean() < 0.5:
             return {}
@@ -469,14 +494,19 @@ def _many_levels(uses: ColumnUses, name: str) -> str:
 
 
 def _repeated_trials(uses: ColumnUses) -> Iterator[str]:
-    """Yields conditions that differ between rows of a reader and item where another one does not.
+    """Yields a line for each condition that differs within trials, if another one does not.
 
-    Such rows may be measures or regions of one trial.
+    A trial is what one reader does with one item. A reader mostly sees an item in one condition, so
+    that several levels in a trial may be those of measures or regions. For example, "rows of one
+    reader and item differ in measure, and not in number: if it names measures or regions, choose
+    one by --filter measure=FFD".
     """
     if not uses.reader_column or uses.reader_column in uses.conditions:
         return
     readers = uses.table.columns[uses.reader_column].codes
-    trials = combine_codes(uses.table.items.codes, readers)
+    trials = combine_codes(uses.table.items.codes, readers)  # number of the trial of each row
+    if (trials < 0).all():  # no row has a reader and an item
+        return
     n_levels = {}  # condition -> median number of its levels in a trial
     for name in uses.conditions:
         n_levels[name] = np.median(n_distinct_by(trials, uses.table.columns[name].codes))

@@ -82,10 +82,12 @@ class ConditionCandidate:
 
     Attributes:
         values: the distinct values of the column, which are its levels.
-        rows_per_item: number of rows of each level in each item, (n items, n levels).
-        kept: numbers of the levels that the condition would have: without misspelt ones and those
-            that are set aside.
-        set_aside: numbers of the levels that stand in items of their own, and of fillers.
+        rows_per_item: number of rows of each level in each item, (n items, n levels). For example,
+            [[1, 1], [1, 0]]: item 0 has one row of each level, and item 1 lacks level 1.
+        kept: numbers of the levels that the condition would have, in ascending order. Misspelt
+            levels and those that are set aside are not among them.
+        set_aside: numbers of the levels of fillers, and of levels that no item has beside another
+            level.
     """
 
     values: DistinctValues
@@ -97,35 +99,45 @@ class ConditionCandidate:
     def of(cls, values: DistinctValues, items: Codes) -> ConditionCandidate:
         """Returns a column as a candidate; `items` has the number of the item of each row."""
         rows_per_item = n_rows_by(items, values.codes, len(values.levels))
-        has_level = rows_per_item > 0
+        has_level = rows_per_item > 0  # (n items, n levels)
         items_with_several = has_level[has_level.sum(axis=1) > 1]
-        is_compared = items_with_several.any(axis=0)  # whether some item has it and another level
+        # of each level, whether some item has it beside another level
+        is_compared = items_with_several.any(axis=0)
         is_rare = rare_levels(values)
         are_fillers = np.array([is_filler(level) for level in values.levels], dtype=bool)
-        if (is_compared & ~is_rare & ~are_fillers).sum() > 1:  # enough for a condition
+        # levels with the name of fillers are set aside if two other levels are left for a condition
+        if (is_compared & ~is_rare & ~are_fillers).sum() > 1:
             is_compared &= ~are_fillers
         kept = np.flatnonzero(is_compared & ~is_rare)
         return cls(values, rows_per_item, kept, set_aside=np.flatnonzero(~is_compared))
 
     def share_of_complete_items(self) -> float:
-        """Returns the share of items with all levels that are kept, of those with any of them."""
+        """Returns the share of items with all kept levels, among the items with any of these.
+
+        For example, 0.5 where one item has the levels sg and pl, and another one has sg alone. 0 if
+        no item has a kept level.
+        """
         has_level = self.rows_per_item[:, self.kept] > 0
         has_level = has_level[has_level.any(axis=1)]
         return float(has_level.all(axis=1).mean()) if len(has_level) else 0.0
 
     def share_of_varying_items(self) -> float:
-        """Returns the share of items with several levels."""
-        n_levels = (self.rows_per_item > 0).sum(axis=1)
-        return float((n_levels > 1).mean())
+        """Returns the share of items with several levels, kept or not; 0 without items."""
+        n_levels = (self.rows_per_item > 0).sum(axis=1)  # of each item
+        return float((n_levels > 1).mean()) if len(n_levels) else 0.0
 
     def is_balanced(self) -> bool:
-        """Returns whether most items with all levels have each about equally often.
+        """Returns whether half of the items with all kept levels, or more, are balanced.
 
-        The rarest level of an item has half as many rows as the most frequent one, or more.
+        An item is balanced if its rarest kept level has at least half as many rows as its most
+        frequent one: 4 rows of sg and 2 rows of pl are balanced, 4 and 1 are not. False if no item
+        has all kept levels, of which there are two or more.
         """
-        n_rows = self.rows_per_item[:, self.kept]
-        n_rows = n_rows[n_rows.all(axis=1)]  # of items with all levels
-        is_balanced = n_rows.min(axis=1) >= _LEAST_BALANCE * n_rows.max(axis=1)
+        n_rows = self.rows_per_item[:, self.kept]  # (n items, n kept levels)
+        n_rows = n_rows[n_rows.all(axis=1)]  # items with all kept levels
+        if not len(n_rows):
+            return False
+        is_balanced = n_rows.min(axis=1) >= _LEAST_BALANCE * n_rows.max(axis=1)  # of each item
         return bool(is_balanced.mean() >= 0.5)
 
     def level_names(self, numbers: Iterable[int]) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ from lmdiag.stimuli.values.items import item_column
 from lmdiag.stimuli.values.kinds import MOST_LABELS, values_of
 from lmdiag.stimuli.values.levels import in_given_order, joined_names
 from lmdiag.stimuli.values.names import TEXT_COLUMNS
-from lmdiag.stimuli.values.splits import split_of_names
+from lmdiag.stimuli.values.splits import split_message_for_item_names
 from lmdiag.tables.table_files import name_texts
 from lmdiag.text import column_like, first_few, folded, suggest, visible
 from lmdiag.types import FOUND_DESIGN, WHOLE_SENTENCE, BadInput, DesignOptions
@@ -332,9 +332,11 @@ def _item_hints(stimuli: Stimuli, others: Sequence[str], texts: Sequence[str]) -
     values["id"] = values_of(columns["id"])
     for name, labels in values.items():
         if labels.kind() in ("word", "label"):
-            split = split_of_names(labels, stimuli.texts(*texts), {}, name)
-            if split:
-                yield f"no column item: {split}"
+            message = split_message_for_item_names(
+                labels, stimuli.texts(*texts), other_columns={}, column=name
+            )
+            if message:
+                yield f"no column item: {message}"
                 return
 
 

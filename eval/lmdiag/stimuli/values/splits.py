@@ -198,35 +198,44 @@ class _ItemDivision:
     cells: Codes
 
 
-def split_of_names(
+def split_message_for_item_names(
     items: DistinctValues,
     texts: Sequence[str] | None,
-    others: Mapping[str, DistinctValues],
+    other_columns: Mapping[str, DistinctValues],
     column: str = "item",
 ) -> str:
-    """Returns a message if names of items, such as 7_sg, have conditions in them; "" if not.
+    """Returns a message if names of items have conditions in them; "" if they have not.
 
-    It ends in the `--split` that divides them. The item is one part of a name. The others have 2 to
-    6 levels each, of which most items have several. Texts of these have words in common; in a table
-    without texts, another column names the same levels.
+    For example, the names "7_sg", "7_pl", "8_sg" and "8_pl" are those of the items 7 and 8 at the
+    levels sg and pl. The message then is "names of items have a condition in them, as 7_sg and
+    7_pl: --split item=_:item,number divides them".
+
+    One part of a name is the item, and each other part has up to six levels; most items have
+    several names. To exclude names that have such parts by chance, the texts of an item must have
+    words in common. In a table without texts, the values of another column must name the same
+    combinations of levels.
 
     Args:
         items: names of the rows' items.
         texts: of the rows; None in a table of responses.
-        others: name -> values, of the other columns of the table.
+        other_columns: name -> values, of the columns of the table beside that of items.
         column: name of the column of items.
     """
     import numpy as np
 
-    for division in _item_divisions(items.levels, others):
+    for division in _item_divisions(items.levels, other_columns):
         if texts is None:
-            is_divided = any(_names_cells(x, items, division.cells) for x in others.values())
+            is_divided = any(
+                _names_cells(values, items, division.cells) for values in other_columns.values()
+            )
         else:
+            # row -> its name -> the item in this name; -1 for a row without a name
             item_of_row = np.where(items.codes < 0, -1, division.items[items.codes])
             within, across = median_overlaps(texts, item_of_row)
             is_divided = within >= RELATED and within > across
         if is_divided:
-            # an item with several names
+            # the first item with several names; a division in which most items have several names
+            # has such an item
             n_names_of_item = np.bincount(division.items)
             example_item = division.items[n_names_of_item[division.items] > 1][0]
             first, second, *_ = np.flatnonzero(division.items == example_item).tolist()
@@ -241,8 +250,11 @@ def _item_divisions(
 ) -> Iterator[_ItemDivision]:
     """Yields each way to divide names into an item and conditions.
 
-    Any part may be the item if the others have up to 6 levels each, one of them several, and most
-    items have several names.
+    For example, "7_sg", "7_pl", "8_sg" and "8_pl" are divided by "_:item,number": the items have
+    the numbers [0, 0, 1, 1], and the cells, here sg and pl, [0, 1, 0, 1].
+
+    Any part may be the item if each other part has up to six levels, one of them has several, and
+    most items have several names.
 
     Args:
         names: to be divided.
@@ -272,12 +284,13 @@ def _item_divisions(
                 yield _ItemDivision(split, items, combine_codes(*factors))
 
 
-def split_with_items(
+def split_message_for_labels(
     labels: DistinctValues, items: DistinctValues, column: str, taken: Collection[str]
 ) -> str:
-    """Returns a message if labels have the item and conditions in them; "" if not.
+    """Returns a message if labels have the item of their row and conditions in them; "" if not.
 
-    It ends in the `--split` that divides the labels. An example is the label 7_sg beside item 7.
+    For example, the labels 7_sg and 7_pl in a column `name` beside item 7 give the message "name
+    has the item and conditions in it, as 7_sg: --split name=_:part,number divides them".
 
     Args:
         labels: of a column.
@@ -288,10 +301,12 @@ def split_with_items(
     import numpy as np
 
     for division in _item_divisions(labels.levels, taken, "part"):
+        # of each row, the number of the part of its label that may be the item
         parts = np.where(labels.codes < 0, -1, division.items[labels.codes])
         items_of_parts = np.where(parts < 0, -1, items.codes)
-        is_item = is_determined_by(parts, [items_of_parts])
-        if is_item and is_determined_by(items_of_parts, [parts]):
+        # part and item name the same rows: each item has one part, and each part one item
+        has_one_part = is_determined_by(parts, [items_of_parts])
+        if has_one_part and is_determined_by(items_of_parts, [parts]):
             has = f"{column} has the item and conditions in it, as {labels.levels[0]}"
             return f"{has}: --split {quote(f'{column}={division.split}')} divides them"
     return ""
@@ -299,6 +314,9 @@ def split_with_items(
 
 def _names_cells(column: DistinctValues, items: DistinctValues, cells: Codes) -> bool:
     """Returns whether a column has exactly one value for each cell of conditions in names of items.
+
+    For example, a column with "singular" in all rows of 7_sg and 8_sg, and with "plural" in those
+    of 7_pl and 8_pl, names the cells sg and pl.
 
     Args:
         column: whose values may name the cells.
