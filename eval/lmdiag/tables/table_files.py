@@ -550,8 +550,20 @@ def _is_row(header: Sequence[str], sample: Sequence[Sequence[str]]) -> bool:
 
 
 def _names_as_values(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The cells of a header that are also values of their columns, among other values."""
-    columns = zip(header, *rows, strict=False)
+    """The cells of a first row that the rows below it repeat in the same column.
+
+    They are a sign that the table has no header: "1" and "cat" are values of data, whereas a name
+    such as "item" does not stand again below itself. For example, the first row ["1", "cat"] above
+    the rows ["2", "cat"] and ["1", "dog"] gives ["1", "cat"].
+
+    A column in which all rows repeat the first cell is no such sign: users name a column after its
+    only value, such as a column "filler" with the value "filler" in each row.
+
+    Args:
+        header: cells of the first row.
+        rows: cells of the rows below it.
+    """
+    columns = zip(header, *rows, strict=False)  # of each column, the first cell and those below it
     return [name for name, *values in columns if name and name in values and {*values} != {name}]
 
 

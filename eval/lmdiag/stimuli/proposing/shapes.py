@@ -72,7 +72,13 @@ def words_in_gaps(layout: TextColumns) -> Iterator[TableOptions]:
 
 
 def _options_for_words(layout: TextColumns, columns: Mapping[str, str]) -> TableOptions:
-    """The options that read the words of a table as targets; several columns are conditions.
+    """The options that read the columns of words as target words of contexts or gaps.
+
+    One column of words has the target of each row. Several columns of words have the targets of one
+    condition each. For example, for contexts in a column stem:
+
+    - `layout.words` ["word"]: --columns context=stem target=word
+    - `layout.words` ["verb_sg", "verb_pl"]: --columns context=stem --wide verb_sg verb_pl
 
     Args:
         layout: all columns of the table, with their values and kinds.

@@ -141,7 +141,8 @@ class _Fitting:
     Args:
         table: as it was read.
         chosen: known name -> column that the user says it is.
-        spellings: known name -> columns that are spelled so.
+        spellings: known name -> columns whose names are spellings of it, for example
+            {"item": ["Item", "ITEM"]}. Columns and names that the user chose are not among them.
     """
 
     def __init__(
@@ -168,7 +169,11 @@ class _Fitting:
 
     @cached_property
     def spellings_that_fit(self) -> Mapping[str, list[str]]:
-        """Known name -> the columns that are spelled so and have values of its kind."""
+        """Known name -> those of the `spellings` that have values of the kind that the name says.
+
+        For example, {"sentence": ["Sentence"]} where the column `Sentence` has texts; {} where it
+        has numbers.
+        """
         fitting: dict[str, list[str]] = {}
         for name, columns in self.spellings.items():
             fitting_columns = [column for column in columns if self._fits(name, column)]
