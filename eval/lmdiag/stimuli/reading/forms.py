@@ -27,7 +27,7 @@ PAIR = ("sentence_good", "sentence_bad")
 """Columns of minimal pairs as BLiMP has them."""
 
 SHORT_NAMES: Mapping[str, str] = {"uid": "UID", "lang": "language"}
-"""Column of pairs of a user's own -> its name here."""
+"""Column of a table of pairs -> the name of published sets, which lmdiag has for it."""
 
 # those of BLiMP, MultiBLiMP and TurBLiMP; one alone of the others may be anything
 _PAIRS = (PAIR, ("sen", "wrong_sen"), ("good_sentence", "bad_sentence"))
@@ -186,9 +186,47 @@ def _pair_columns(names: Collection[str]) -> tuple[str, str]:
 def _pair_rows(table: Table, task: str) -> Table:
     """The table with two rows for each minimal pair: its good sentence, then its bad one.
 
-    Their ids are `NAME-good` and `NAME-bad`, where NAME, their contrast, is the name of the pair.
+    For example, the row
+
+        sentence_good  sentence_bad  number
+        He sleeps.     He sleep.     sg
+
+    of the task `agr` becomes, in place of the columns `sentence_good` and `sentence_bad`,
+
+        id          sentence    good   contrast  number
+        agr-1-good  He sleeps.  True   agr-1     sg
+        agr-1-bad   He sleep.   False  agr-1     sg
+
+    where the contrast is the name of the pair, see `_pair_names`.
     """
     pair = _pair_columns(table.columns)
+    _check_pairs(table, pair)
+    # a column lang becomes language, and uid UID, unless the table has a column of this name; the
+    # columns of the pair never have one of these names
+    long_names = {x: name for x, name in SHORT_NAMES.items() if name not in table.columns}
+    renamed = replace(table, rows=table.rows.rename(columns=long_names))
+    pair_names = _pair_names(renamed.columns, len(table), task)
+    good_and_bad = zip(renamed.columns[pair[0]], renamed.columns[pair[1]], strict=True)
+    new_columns = {
+        "id": [f"{name}-{which}" for name in pair_names for which in ("good", "bad")],
+        "sentence": [*chain.from_iterable(good_and_bad)],
+        "good": [True, False] * len(table),
+        "contrast": [name for name in pair_names for _ in pair],
+    }
+    doubled = renamed.of_rows_at([row for row in range(len(table)) for _ in pair])
+    return replace(doubled.with_columns(new_columns, without=pair), form="minimal_pairs")
+
+
+def _check_pairs(table: Table, pair: Sequence[str]) -> None:
+    """Refuses a table that cannot be divided into the sentences of pairs.
+
+    It lacks a column or a text of the pair, a text is not fit for a model, or it has one of the
+    columns that are made of pairs.
+
+    Args:
+        table: of pairs.
+        pair: the columns of the good and of the bad sentences.
+    """
     for column in pair:
         if column not in table.columns:
             raise table.missing_column_error(column, "every pair needs both")
@@ -203,19 +241,6 @@ def _pair_rows(table: Table, task: str) -> Table:
         if name in table.columns:
             origin = f"is made of {pair[0]} and {pair[1]} here: rename it"
             raise BadInput(f"{table.name}: the column {name} {origin}")
-    # of columns as "lang", which is "language" here
-    long_names = {x: name for x, name in SHORT_NAMES.items() if name not in table.columns}
-    renamed = replace(table, rows=table.rows.rename(columns=long_names))
-    pair_names = _pair_names(renamed.columns, len(table), task)
-    good_and_bad = zip(renamed.columns[pair[0]], renamed.columns[pair[1]], strict=True)
-    new_columns = {
-        "id": [f"{name}-{which}" for name in pair_names for which in ("good", "bad")],
-        "sentence": [*chain.from_iterable(good_and_bad)],
-        "good": [True, False] * len(table),
-        "contrast": [name for name in pair_names for _ in pair],
-    }
-    doubled = renamed.of_rows_at([row for row in range(len(table)) for _ in pair])
-    return replace(doubled.with_columns(new_columns, without=pair), form="minimal_pairs")
 
 
 def _refuse_empty_halves(table: Table, pair: Sequence[str]) -> None:
