@@ -400,9 +400,15 @@ def _named_items_and_conditions(record: TableCheck, unknown: UnknownLayout) -> t
 
 
 def _without_proposed_item(record: TableCheck, reading: Reading, table: Any) -> Reading:
-    """Returns what is read without the proposed column of items, if the user names such columns.
+    """Returns the reading without its proposed column of items, if the user names the items.
+
+    The items that the user gives by --item take the place of a proposed `--columns item=COLUMN`.
+    All other options of the reading, and all options that the user gave, stay. For example,
+    `--columns item=nr sentence=text` beside `--item story` becomes `--columns sentence=text`, and
+    the table is read again. A reading without a proposed item is returned as it is.
 
     Args:
+        record: the options and the design that the user gave.
         reading: the options that may read the table, and the rows that they give.
         table: the name of the file, or rows in memory.
     """

@@ -323,9 +323,18 @@ class Diagnostic:
     def levels(self, rows: Columns) -> dict[str, Labels]:
         """Returns break-down -> level of each row, None where it has none.
 
-        A column beyond the core and the diagnostic's own is a break-down if it has a few distinct
-        values, or is declared as one; a core column if both. Shares of people are
-        not break-downs. `rows` has the columns by name.
+        For example, {"number": ["sg", "pl"]}. Whether a column is a break-down depends on its kind:
+
+        - a column in `self.columns`: if it is in `self.breakdowns`, too, with any number of levels;
+        - a core column, as `condition`: if it is in `self.breakdowns` and has 2 to 12 levels;
+        - any other column in `self.breakdowns`: if it has two levels or more;
+        - any other column of the data: if it has 2 to 12 levels, and is neither a copy of the items
+          nor has the shares of people.
+
+        Break-downs that the diagnostic makes of its columns (`self.own_levels`) come first.
+
+        Args:
+            rows: name -> values of all columns.
         """
         names_of_own = {column.name for column in self.columns}
         levels_of_column = self.own_levels(rows) if self.own_levels else {}
@@ -333,13 +342,15 @@ class Diagnostic:
             is_own = name in names_of_own
             is_core = name in self.core_columns
             is_share = name == "human" and self.has_shares(rows)
-            is_item = name != "item" and rows[name] == rows.get("item")  # a copy of the items
+            is_copy_of_items = name != "item" and rows[name] == rows.get("item")
             is_declared = name in self.breakdowns
-            if (is_own or is_core or is_share or is_item) and not is_declared:
+            is_excluded = is_own or is_core or is_share or is_copy_of_items
+            if is_excluded and not is_declared:
                 continue
             levels = levels_of(rows[name])
             n_levels = len(set(levels) - {None})
-            # a declared column may have many levels, but not a core column, as ids or contexts
+            # a declared column may have many levels; a core column may not, since a `condition` of
+            # the user's own may differ in each row
             most_levels = MOST_LEVELS if is_core or not is_declared else len(levels)
             if is_own or 2 <= n_levels <= most_levels:
                 levels_of_column[name] = levels

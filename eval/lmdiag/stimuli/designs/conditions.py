@@ -333,13 +333,23 @@ class _ConditionFinder:
         return self._column_uses(conditions)
 
     def with_found_conditions(self) -> ColumnUses:
-        """Returns the uses with the conditions that are found."""
+        """Returns the uses with the conditions that are found.
+
+        The steps remove columns from the candidates. Each step compares the columns that are left,
+        so that their order matters.
+        """
+        # judged by its own levels and rows, without the other columns
         names = [name for name in self.candidates if self._is_possible(name)]
+        # first of all, since within wrong items no comparison of columns means anything
         names = self._remove_restart_columns(names)
+        # lists are told by the conditions that they rotate over, before any condition is removed
         names = self._remove_lists(names)
+        # before the next step, which would keep an arbitrary column of two equivalent ones
         names = self._remove_equivalent_columns(names)
         names = self._remove_dependent_columns(names)
+        # only conditions that are left are crossed, and may leave cells empty
         names = self._replace_by_column_of_cells(names)
+        # at the end, when it is known whether a list stands beside a condition or alone
         names = self._remove_lists_alone(names)
         candidates = {name: self.candidates[name] for name in names}
         return self._column_uses(
@@ -419,10 +429,11 @@ class _ConditionFinder:
         return n_inconsistent <= _MOST_REPEATED * n_texts
 
     def _is_by_chance(self, name: str, candidate: ConditionCandidate) -> bool:
-        """Returns whether a column has its levels by chance, as what readers choose or answer.
+        """Returns whether a column has its levels by chance, as answers of readers have.
 
-        The levels of a condition are equally often in each item, or, of lists with unequally many
-        readers, in the rows of each reader. A column that is called a condition is one.
+        A design balances the levels of a condition: each level has about equally many rows within
+        an item, or, where one list had more readers than another one, within a reader. A column
+        whose name begins with "cond" is a condition in any case.
         """
         if folded(name).startswith("cond"):
             return False
@@ -498,10 +509,10 @@ class _ConditionFinder:
         return bool(overlaps) and float(np.median(overlaps)) < RELATED
 
     def _remove_lists(self, names: Sequence[str]) -> list[str]:
-        """Returns the columns without lists, as of a Latin square, which get a reason.
+        """Returns the columns without the lists of a Latin square, which get a reason.
 
-        Such a list has each item in one condition, so that it stands beside each condition of an
-        item once.
+        In such a design each reader reads one list, and a list has each item in one condition. For
+        example, list A has item 1 in sg and item 2 in pl; list B has item 1 in pl and item 2 in sg.
         """
         factors = [name for name in names if not _is_named_as_list(name)]
         kept = []
@@ -515,8 +526,10 @@ class _ConditionFinder:
     def _remove_equivalent_columns(self, names: Sequence[str]) -> list[str]:
         """Returns the columns without pairs that explain the texts of an item equally well.
 
-        In each item, the level of one follows from that of the other, but not in all items alike,
-        as of a condition and a list that has another name. They go to `self.equivalent_columns`.
+        Each column of such a pair rotates over the items as the list of a Latin square does. For
+        example, with columns x and y, item 1 has the rows (a, c) and (b, d), and item 2 has (a, d)
+        and (b, c). One of the two is a condition and the other one a list, but nothing tells which.
+        Both columns go to `self.equivalent_columns`, for a message.
         """
         factors = [name for name in names if not _is_named_as_list(name)]
         for name, other in combinations(factors, 2):
@@ -527,28 +540,41 @@ class _ConditionFinder:
         return [name for name in names if name not in self.equivalent_columns]
 
     def _remove_dependent_columns(self, names: Sequence[str]) -> list[str]:
-        """Returns the columns without those whose level is known from others.
+        """Returns the columns without those whose level is known from the columns that are kept.
 
-        Of two that follow from each other, the one with fewer levels is kept, else labels.
+        Three examples, of which `number` is kept each time:
+
+        - `number` (sg, pl), `match` (yes, no) and `cell` (sg_yes, sg_no, pl_yes, pl_no): `cell`
+          follows from the other two columns and is left out.
+        - `number` (sg, pl) and `code` (1, 2), which name the same levels: labels are preferred to
+          numbers.
+        - `is_sg` (yes, no) and `number` (sg, dual, pl): `is_sg` follows from `number`, which tells
+          more levels apart.
         """
 
         def rank(name: str) -> tuple[int, bool, bool]:
-            # `good` mostly follows from two conditions that are crossed
+            # Columns with fewer levels are tried first; of equally many levels, labels before
+            # numbers. `good` comes after these, since in many designs it follows from two crossed
+            # conditions, such as the numbers of subject and verb.
             return len(self.candidates[name].kept), name == "good", self.columns[name].is_number
 
         kept: list[str] = []
         for name in sorted(names, key=rank):
+            # a column that rotates over the items is a list of a Latin square under another name
             if self._follows_from(name, kept) or self._rotates_over_items(name, kept):
                 continue
+            # columns with fewer levels, which were kept before, may follow from this one
             kept = [other for other in kept if not self._follows_from(other, [name])]
             kept.append(name)
         return [name for name in names if name in kept]
 
     def _replace_by_column_of_cells(self, names: list[str]) -> list[str]:
-        """Returns the conditions, or in place of some the column that names their cells.
+        """Returns the conditions, or in place of some of them the column that names their cells.
 
-        That is where no item has all cells of the conditions that were found, and some have all
-        levels of this column, of which there may be more than six.
+        For example, the conditions a (1, 2) and b (1, 2), and a column cell (a1b1, a1b2, a2b1): no
+        item has the cell of a2 and b2, so that no interaction can be tested, and `cell` is the
+        condition. A column of cells may have more than six levels. The conditions are returned as
+        they are if an item has all their cells, or no item has all levels of a column of cells.
         """
         if len(names) < 2 or self._has_complete_items(names):
             return names
@@ -557,6 +583,7 @@ class _ConditionFinder:
                 continue
             factors = [name for name in names if self._follows_from(name, [cell_column])]
             chosen = [*(name for name in names if name not in factors), cell_column]
+            # it tells the levels of two conditions or more, and most items have all its levels
             names_cells = len(factors) > 1 and candidate.share_of_complete_items() >= _MOST_ITEMS
             if names_cells and self._has_complete_items(chosen):
                 return [name for name in self.candidates if name in chosen]
@@ -583,15 +610,20 @@ class _ConditionFinder:
         return bool((n_cells_of_item == n_cells).any())
 
     def _follows_from(self, name: str, others: Sequence[str]) -> bool:
-        """Returns whether the level of a column is known from those of other columns."""
+        """Returns whether rows with the same levels in other columns have one level in this column.
+
+        For example, `cell` (sg_yes, sg_no, ...) follows from `number` and `match`. False without
+        other columns.
+        """
         codes = [self.columns[other].codes for other in others]
         return is_determined_by(self.columns[name].codes, codes)
 
     def _rotates_over_items(self, name: str, others: Sequence[str]) -> bool:
-        """Returns whether a column follows from others in each item, but not in all items alike.
+        """Returns whether a column follows from others within each item, but not across items.
 
-        An example is the list of a Latin square: list A has item 1 in the first condition and item
-        2 in the second. False without other columns.
+        An example is the list of a Latin square. List A has item 1 in the first condition and item
+        2 in the second condition: the condition tells the list of a row only where the item is
+        known. False without other columns.
         """
         if not others:
             return False
@@ -600,9 +632,16 @@ class _ConditionFinder:
         return follows_within_items and not self._follows_from(name, others)
 
     def _other_use(self, name: str, conditions: Collection[str]) -> str:
-        """Returns what a column that is not among the conditions is, in words, as "covariate"."""
+        """Returns what a column that is not among the conditions is, in words.
+
+        For example, "covariate" for a column with one level in each item, such as the frequency of
+        its word, or "follows from item" for the list of a Latin square.
+
+        Three numbers of levels decide: up to MOST_LABELS (6) may be a condition, up to MOST_LEVELS
+        (12) a break-down, and up to MANY_LABELS (24) a condition that the user names or divides.
+        """
         values = self.columns[name]
-        n = len(values.levels)
+        n = len(values.levels)  # number of levels
         if name in self.reasons:
             return self.reasons[name]
         if n == 0:
@@ -611,7 +650,7 @@ class _ConditionFinder:
             n_missing = int((values.codes < 0).sum())
             also = f", missing in {n_missing:,} rows" if n_missing else ""
             return f"not used (one value{also})"
-        if is_determined_by(values.codes, [self.items]):
+        if is_determined_by(values.codes, [self.items]):  # each item has one level
             return "covariate"
         follows_from_one = any(self._follows_from(name, [condition]) for condition in conditions)
         if follows_from_one or self._follows_from(name, [*conditions]):
@@ -626,8 +665,10 @@ class _ConditionFinder:
         if self.reader_column and self._follows_from(name, [self.reader_column]):
             return "follows from the reader"
         n_items = len(self.table.items.levels)
+        # rows with one value are of one item, as those of an id of texts
         if n > MOST_LABELS and n_items > 1 and is_determined_by(self.items, [values.codes]):
             return f"not used ({n:,} values, each of one item)"
+        # with texts, a list has as few levels as a condition; without texts, it may name readers
         may_follow_from_item = n <= MOST_LABELS or not self.has_texts
         if may_follow_from_item and self._rotates_over_items(name, [*conditions]):
             return "follows from item"

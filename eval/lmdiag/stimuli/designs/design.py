@@ -192,13 +192,18 @@ class _ColumnGroups:
 
 
 def _column_groups(stimuli: Stimuli, options: DesignOptions, texts: Sequence[str]) -> _ColumnGroups:
-    """Returns the columns of rows in groups; `texts` are those of the texts that are read."""
+    """Returns the columns of rows in groups; `texts` are those of the texts that are read.
+
+    For example, of the columns id, item, sentence, number and note (empty): `texts` ["sentence"],
+    `items` ["item"], `others` ["number"] and `known_uses` {"note": "not used (empty)"}.
+    """
     columns = stimuli.columns()
     items = item_columns(options, columns)
     given_conditions = [column_like(name, columns) for name in options.conditions]
     filled = [
         name for name, values in columns.items() if any(value not in (None, "") for value in values)
     ]
+    # without the columns that lmdiag reads itself (NO_CONDITIONS), such as id and sentence
     own_columns = [name for name in filled if name not in (*NO_CONDITIONS, *items)]
     sources_of_item = [name for name in own_columns if columns[name] == columns["item"]]
     others = [
@@ -206,7 +211,10 @@ def _column_groups(stimuli: Stimuli, options: DesignOptions, texts: Sequence[str
         for name in filled
         if name in given_conditions or (name in own_columns and name not in sources_of_item)
     ]
+    # Each column has one of the uses below, except that it may have the critical words, too: this
+    # use is set last, and replaces the others.
     known_uses = {}
+    # where rows are compared, numbers in a column human are shares of people, and no condition
     if "human" in others and stimuli.compared and stimuli.diagnostic.has_shares(columns):
         known_uses["human"] = _SHARES
     for name in _filled_texts(stimuli):
