@@ -31,8 +31,9 @@ class OtherRows(NamedTuple):
     Attributes:
         command: that reads it.
         what: its rows, in words.
-        columns: name that the command reads -> column.
-        texts: further columns that tell texts apart.
+        columns: name that the command reads -> column, as {"text": "story", "word": "token"}.
+        texts: further columns that tell texts apart, beside the column `text` of `columns`; () if
+            that column is enough or there is none.
         wide: columns of responses, of which a row has several.
         response: of words, a column of what people did at them; "" for none.
         remedy: of rows that no command reads as they are, which options to look at, or what makes
@@ -72,12 +73,19 @@ class OtherRows(NamedTuple):
 
     @property
     def options(self) -> TableOptions:
-        """The options that name the columns of words and of responses of people."""
+        """The options that name the columns of words and of responses of people.
+
+        Columns of the known names need no options. For example, `columns` {"text": "story",
+        "position": "n", "word": "word"} with `texts` ["line"] gives --columns text=story text=line
+        position=n.
+        """
         has_known_names = all(folded(column) == name for name, column in self.columns.items())
         columns = () if has_known_names else named_options(self.columns)
-        if self.texts:  # which take the place of a column text, unless it is named, too
+        if self.texts:
+            # several columns name a text together only if each of them is named, also a column that
+            # is called text; further texts stand beside a text among the columns
             text_columns = [self.columns["text"], *self.texts]
-            columns = tuple(x for x in columns if not x.startswith("text="))
+            columns = tuple(option for option in columns if not option.startswith("text="))
             columns = (*(f"text={name}" for name in text_columns), *columns)
         return TableOptions(columns=columns, wide=tuple(self.wide))
 
@@ -296,8 +304,9 @@ def _differs_with_one_text(layout: TableLayout, name: str, texts: Sequence[str])
 def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
     """The columns of numbers that may be responses, the most likely first.
 
-    In this order: surprisals, columns with the name of a response, other numbers, and right or
-    wrong. Numbers that name or count something (trials, rows, items, positions) are left out.
+    In this order: surprisals, columns with the name of a response, other numbers, and answers that
+    are right or wrong. For example, ["RT", "pupil", "accuracy"]. Numbers that name or count
+    something (trials, rows, items, positions) are left out.
 
     Args:
         layout: all columns of the table, with their values and kinds.
@@ -305,23 +314,33 @@ def _measures(layout: TableLayout, others: Collection[str]) -> list[str]:
     """
     numbers = [x for x in layout.of_kind("number") if x not in others]
     surprisals = [x for x in numbers if folded(x) == "surprisal"]
+    # right or wrong: two values, and the name of a response
     choices = [x for x in numbers if is_outcome(x) and len(layout.values[x].levels) == 2]
-    numbers = [x for x in numbers if len(layout.values[x].levels) > 2]
+    measures = [x for x in numbers if len(layout.values[x].levels) > 2]
+    # measures by their names
     with_units = _columns_with_units(layout)
-    possible = [x for x in layout.values if x in numbers or x in with_units]
+    possible = [x for x in layout.values if x in measures or x in with_units]
     outcomes = named_columns("outcome", possible)  # the preferred names first
     outcomes += filter(is_outcome, possible)  # names with units, as "RT (ms)", and of reading times
     outcomes += [name for name in possible if folded(name) == "value"]
-    roles = ("reader", "position", "text", "list", "item", "count")
-    further = [x for x in numbers if not any(is_named_as(x, role) for role in roles)]
-    further = [x for x in further if folded(x) != "region" and not _are_trials(layout, x)]
+    # measures of any other name
     crossed: set[str] = set()  # columns with each value once in each item, as numbers of readers
     for name in others:
         if name in layout.values:
             crossed |= {*columns_crossed_with(name, layout.values)}
-    further = [x for x in further if not (names_rows(x) or x in crossed)]
+    further = [x for x in measures if not (x in crossed or _names_or_counts(layout, x))]
     further.sort(key=lambda x: len(layout.values[x].levels) <= MOST_LABELS)  # few values last
     return [*dict.fromkeys((*surprisals, *outcomes, *further, *choices))]
+
+
+def _names_or_counts(layout: TableLayout, name: str) -> bool:
+    """Whether a column of numbers names or counts something, by its name or as trials do.
+
+    Examples are the columns subject, position, list, region, trial_nr and ItemCode.
+    """
+    roles = ("reader", "position", "text", "list", "item", "count")
+    has_role = any(is_named_as(name, role) for role in roles)
+    return has_role or folded(name) == "region" or names_rows(name) or _are_trials(layout, name)
 
 
 def _are_trials(layout: TableLayout, name: str) -> bool:

@@ -178,39 +178,55 @@ class TextColumns(TableLayout):
         return [*map(words_of, self.texts(name, SAMPLE))]
 
     def related(self, names: Sequence[str]) -> list[str]:
-        """Returns the columns with texts of conditions: in a row, they have most words in common.
+        """Returns the columns of texts that have the sentences of the conditions of a row.
 
-        These are the columns related to one of them (the one with most of them, named as sentences
-        if some are). Contexts have other words. Where readers read the texts, one is returned.
+        The sentences of a row share most words. For example, ["sent_sg", "sent_pl"] of a table that
+        also has columns with a context and a comment on each row, which have other words.
+
+        Each of a few columns, named as sentences if there are such names, is compared with all
+        columns. The largest group of columns that share words with one of them is returned. In a
+        table of readers, whose rows repeat the same texts, the likeliest column alone is returned.
 
         Args:
             names: of columns of texts.
         """
-        if not named_columns("reader", self.values):
-            no_answers = [name for name in names if not self.are_answers(name)]
-            names = no_answers or [x for x in names if self.values[x].share_ended > 0.5]
-        names = _without_parts({name: self.texts(name, SAMPLE) for name in names})
-        no_contexts = [name for name in names if name not in self.contexts]
-        sentences = [name for name in no_contexts if names_sentences(name)]
-        if sentences or len(no_contexts) > 1:
-            names = no_contexts
-        names = sorted(names, key=lambda name: self.values[name].n_filled < self.n_rows)
-        if self.reader_attributes:  # who read the same texts
-            return [*sentences, *names][:1]
-        candidates = [x for x in sentences if x in names] or names
-        in_most_rows = [x for x in candidates if 2 * self.values[x].n_filled > self.n_rows]
-        candidates = (in_most_rows or candidates)[:_FIRST_COLUMNS]
-        words = {name: self._words_of_texts(name) for name in {*names, *candidates}}
-        related_columns: list[str] = []
-        for candidate in candidates:
-            columns = [
+        texts = self._texts_of_conditions(names)
+        sentences = [x for x in names if x in texts and x not in self.contexts]
+        sentences = [x for x in sentences if names_sentences(x)]
+        if self.reader_attributes:
+            return [*sentences, *texts][:1]
+        centres = sentences or texts  # columns with which all columns are compared
+        in_most_rows = [x for x in centres if 2 * self.values[x].n_filled > self.n_rows]
+        centres = (in_most_rows or centres)[:_FIRST_COLUMNS]
+        words = {name: self._words_of_texts(name) for name in texts}
+        largest_group: list[str] = []
+        for centre in centres:
+            group = [
                 name
-                for name in names
-                if name == candidate or self._share_more_in_rows(words[candidate], words[name])
+                for name in texts
+                if name == centre or self._share_more_in_rows(words[centre], words[name])
             ]
-            if len(columns) > len(related_columns):
-                related_columns = columns
-        return related_columns
+            if len(group) > len(largest_group):
+                largest_group = group
+        return largest_group
+
+    def _texts_of_conditions(self, names: Sequence[str]) -> list[str]:
+        """The columns of texts that may have sentences of conditions, complete columns first.
+
+        Answers of readers, parts of the texts of another column and contexts are left out; contexts
+        stay if at most one other column is left, which is not named as sentences.
+        """
+        texts = [*names]
+        if not named_columns("reader", self.values):
+            # a few texts that repeat are labels, unless all columns have such texts
+            no_answers = [name for name in names if not self.are_answers(name)]
+            texts = no_answers or [x for x in names if self.values[x].share_ended > 0.5]
+        texts = _without_parts({name: self.texts(name, SAMPLE) for name in texts})
+        no_contexts = [name for name in texts if name not in self.contexts]
+        if len(no_contexts) > 1 or any(map(names_sentences, no_contexts)):
+            texts = no_contexts
+        # columns that have a text in each row first
+        return sorted(texts, key=lambda name: self.values[name].n_filled < self.n_rows)
 
     def are_related(self, first: str, second: str) -> bool:
         """Returns whether texts of a row share a third of their words, more than of two rows do.
@@ -268,9 +284,12 @@ def _median_overlap(first: Sequence[frozenset[str]], second: Sequence[frozenset[
 
 
 def _without_parts(texts: Mapping[str, Sequence[str]]) -> list[str]:
-    """The columns without those whose texts are, in nine of ten rows, parts of another column's.
+    """The columns without those whose texts are parts of the text of another column of their row.
 
-    The column that is so in most rows is left out first; of several, the last one.
+    For example, ["sentence"] of the columns sentence ("The dog barks.") and subject ("The dog"). A
+    column is left out if nine in ten of its texts are such parts. The column with the largest share
+    of parts is left out first, and of columns with equal shares the last one; the shares of the
+    others are then computed anew, without it.
 
     Args:
         texts: column -> its texts, one per row.

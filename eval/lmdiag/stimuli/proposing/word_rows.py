@@ -147,11 +147,20 @@ def _as_numbers(values: DistinctValues) -> NDArray[np.float64]:
 
 
 def _text_columns(layout: TableLayout, word: str, position: str) -> tuple[str, ...] | None:
-    """The columns that together tell texts apart; () where all rows are of one text, None if none.
+    """The columns that together tell texts apart, as ("story",) or ("item", "condition").
 
-    They are tried in this order: one of a known name (or none), with one or two further columns,
-    with three of them, and one with whole texts. Of further columns, those that make the fewest
-    texts are taken. If no columns are sufficient, words may be missing from the texts.
+    () where all rows are of one text, and None where no columns are sufficient.
+
+    Choices of columns are tried in four tiers:
+
+    1. a column of a known name, as `text`, alone; without such a column, no column at all;
+    2. the same with one or two further columns, or one further column alone;
+    3. the same with three further columns, as of 2 x 2 x 2 conditions;
+    4. a column with the whole text beside each of its words.
+
+    Of the first tier with a sufficient choice, the choice that makes the fewest texts is taken, in
+    tier 1 the first choice. If no choice is sufficient, all tiers are tried again with texts in
+    which words may be missing.
 
     Args:
         layout: all columns of the table, with their values and kinds.
@@ -160,7 +169,7 @@ def _text_columns(layout: TableLayout, word: str, position: str) -> tuple[str, .
     """
     columns = layout.values
     known = [x for x in named_columns("text", columns) if x not in (word, position)]
-    known.sort(key=lambda name: layout.kinds[name] == "text")  # names before whole texts
+    known.sort(key=lambda name: layout.kinds[name] == "text")  # labels of texts before whole texts
     others = _dividing_candidates(columns, (*known, word, position))
     whole_texts: list[tuple[str, ...]] = [(x,) for x in others if layout.kinds[x] == "text"]
     others = [name for name in others if layout.kinds[name] != "text"]
@@ -168,6 +177,7 @@ def _text_columns(layout: TableLayout, word: str, position: str) -> tuple[str, .
     starts: list[tuple[str, ...]] = [(name,) for name in known] or [()]
     with_one_or_two: list[tuple[str, ...]] = [(name,) for name in others[:_MOST_TRIED]]
     for start in starts:
+        # a choice that repeats the column of its start is no better than this start alone
         with_one_or_two += [(*start, *further) for further in _singles_and_pairs(names)]
     with_three = [  # as of 2 x 2 x 2 conditions
         (*start, *further)
@@ -176,11 +186,12 @@ def _text_columns(layout: TableLayout, word: str, position: str) -> tuple[str, .
     ]
     tiers = (starts, sorted(with_one_or_two, key=len), with_three, whole_texts)
     for may_have_gaps, choices in itertools.product((False, True), tiers):
+        # choice -> number of texts that it tells apart; 0 if it is not sufficient
         n_texts = {
             choice: _n_texts(columns, word, position, choice, may_have_gaps=may_have_gaps)
             for choice in choices
         }
-        sufficient = [choice for choice in choices if n_texts[choice]]
+        sufficient = [choice for choice in choices if n_texts[choice] > 0]
         if sufficient:
             is_known = choices is starts
             best = sufficient[0] if is_known else min(sufficient, key=n_texts.__getitem__)
@@ -202,8 +213,9 @@ def dividing_columns(
     """
     names = _dividing_candidates(columns, (*texts, word, position))
     choices = [*_singles_and_pairs(names)]
+    # choice -> number of texts that it tells apart; 0 if it is not sufficient
     n_texts = {x: _n_texts(columns, word, position, (*texts, *x)) for x in choices}
-    sufficient = [choice for choice in choices if n_texts[choice]]
+    sufficient = [choice for choice in choices if n_texts[choice] > 0]
     return min(sufficient, key=n_texts.__getitem__, default=())
 
 

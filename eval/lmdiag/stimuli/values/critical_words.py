@@ -349,8 +349,11 @@ def with_one_critical(
 ) -> Table:
     """Returns sentences of wide columns with their critical words in one column, `critical_word`.
 
-    That is where a column is named for each of the wide ones; a table with one for all is returned
-    as it is. `BadInput`: another number of columns; positions of which some count from 0.
+    For example, with the wide columns sent_sg and sent_pl and the columns verb_sg and verb_pl of
+    critical words, a row with the text of sent_pl gets the word of verb_pl. The columns verb_sg and
+    verb_pl are then left out. A table for which one column or none is named is returned as it is.
+
+    `BadInput`: another number of columns than wide ones; `:0` or `:1` for some columns alone.
 
     Args:
         table: a row for each wide column and row, with the text that was in it.
@@ -377,23 +380,27 @@ def with_one_critical(
 def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) -> Table:
     """Returns sentences with the region `critical`, and `spill_1` and `spill_2` after it.
 
-    These are the critical word and the two words that follow it.
+    These are the critical word and the two words that follow it. For example, with the column c of
+    "The cat sat down." having "cat" or 2, `critical` is "cat", `spill_1` "sat" and `spill_2`
+    "down.".
 
     `BadInput`: positions that seem to count from 0, a position beyond the sentence, a word that is
-    not in it or several times, a column of one of several wide columns.
+    not in it or several times; a single column whose name is like that of one of several wide
+    columns, and which has the critical words of the sentences of this one alone.
 
     Args:
         table: of sentences.
-        named: a column that has the position of the critical word among the words, from 1 (from 0
-            by `COLUMN:0`), or the word itself; several if `with_one_critical` joined them; () for
-            none.
-        wide: columns that the sentences come from.
+        named: what `--critical` names: () for nothing; a column that has the critical word of each
+            sentence, or its position among the words, from 1, or from 0 by `COLUMN:0`; or a column
+            for each wide column, which `with_one_critical` has joined to one.
+        wide: columns that the sentences come from; () if they stand in one column of the file.
     """
     if not named:
         return table
     if len(named) > 1 and not wide:
         problem = f"--critical names {len(named)} columns for one column of sentences"
         raise BadInput(f"{table.name}: {problem}: name one")
+    # `with_one_critical` has checked that all columns have the same start
     name, start = column_and_start(named[0], table.columns)
     if len(named) > 1:
         name = _JOINED
@@ -409,6 +416,7 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
         parts = [column_and_start(text, table.columns)[0] for text in named]
         column = replace(column, parts=parts)
     likely_start, why = column.likely_start(columns_in_texts(table.columns, texts))
+    # `start` is None where the user did not give it, `likely_start` where nothing tells it
     if start is None and likely_start == 0:  # the user may have meant positions from 0
         problem = f"--critical: positions of the {column.shown_name} seem to count from 0"
         readings = f"{column.readings()}; give one of the two"
@@ -501,13 +509,15 @@ def _refuse_column_of_one_wide(table: Table, name: str, wide: Sequence[str]) -> 
 def critical_options(columns: Mapping[str, Sequence[Any]], texts: Sequence[str]) -> list[str]:
     """Returns the columns that are named as critical words and have one for each text.
 
-    They are as `--critical` takes them: with `:0` for positions from 0.
+    They are as `--critical` takes them: for example ["verb", "verb_index:0"], where the second
+    column has positions from 0.
 
     Args:
         columns: name -> values.
         texts: names of columns of texts, of which all have the critical word; a row may lack one.
     """
-    rows: list[int] = []  # of each text, its row
+    # the texts of all columns, one below the other, and the row of each text
+    rows: list[int] = []
     sentences: list[str] = []
     for text_column in texts:
         for row, text in enumerate(columns[text_column]):
@@ -522,7 +532,7 @@ def critical_options(columns: Mapping[str, Sequence[Any]], texts: Sequence[str])
     words = [*columns_in_texts(values_of_texts, sentences)]
     options = []
     for column in _named_as_critical(values_of_texts, sentences):
-        start, why = column.likely_start(words)
+        start, why = column.likely_start(words)  # None if nothing tells it, or there are words
         if not column.problems(range(len(sentences)), start=1 if start is None else start):
             options.append(_option(column, start, why))
     return options
@@ -564,12 +574,17 @@ def columns_in_texts(
 ) -> Iterator[CriticalColumn]:
     """Yields the columns with words that stand in most of the texts of their rows.
 
-    A sample of the rows decides. A value has up to three words on average. `columns` has the values
-    of each column.
+    For example, the column `verb` with "sat" beside "The cat sat." Values have up to three words on
+    average. Columns of positions are left out, and so are ids, items, sentences and regions.
+
+    Args:
+        columns: name -> values.
+        texts: of the rows.
     """
     for name, values in columns.items():
         if name in ("id", "sentence", "regions") or is_named_as(name, "item"):
             continue
+        # some sixty rows decide, as a slice; the column that is yielded has all rows
         rows = _sample(len(values))
         column = CriticalColumn.of(name, values[rows], texts[rows])
         filled = [value for value in column.values if value]

@@ -314,10 +314,14 @@ def _has_words(text: str) -> bool:
 
 
 def n_words(text: str) -> int:
-    """Returns the number of words of a text.
+    """Returns the number of words of a text, which tells texts from single words and labels.
 
-    In scripts without spaces it is the number of characters less 2, so that a text of four
-    characters counts as two words.
+    In scripts without spaces it is not known where words end. Most words have up to three
+    characters there, so that a value of four or more characters is taken for a text, and counts as
+    two words or more: its characters less 2.
+
+    >>> n_words("the old man"), n_words("喜欢猫"), n_words("我喜欢猫")
+    (3, 1, 2)
     """
     n_characters = len(_unspaced_characters_in(text))  # of scripts without spaces
     return max(len(text.split()), n_characters - 2)
