@@ -70,8 +70,8 @@ def _widest(rows: list[TextRow]) -> int:
 def _title_of_table(rows_of_sheet: dict[str, list[TextRow]]) -> str:
     """The title of the sheet that has the table: the first one with two columns, or the first one.
 
-    Where this may be notes about a table, that of the longest sheet with two columns, if it is much
-    longer.
+    If this sheet may have notes about a table, such as names of columns and what they mean, the
+    longest sheet with two columns is taken instead, if it has twice as many rows or more.
 
     Args:
         rows_of_sheet: title -> rows with some text.
@@ -237,7 +237,9 @@ def _local_name(element: Element) -> str:
 
 
 def _lacks_value(cell: Element, has_values: bool) -> bool:
-    """Whether a cell has a formula, and no value of it; an empty text is a value.
+    """Whether a cell has a formula without a stored value; an empty text is a value.
+
+    For example, True for <c><f>A1+1</f></c>, False for <c><f>A1+1</f><v>3</v></c>.
 
     Args:
         cell: an element "c", with a formula in "f" and a value in "v".
@@ -280,7 +282,7 @@ def _check_parts(path: Path) -> None:
 
 
 def excel_letters(number: int) -> str:
-    """Returns what Excel calls a column: A for 1, AA for 27."""
+    """Returns what Excel calls the column of a number, from 1: A for 1, AA for 27."""
     from openpyxl.utils import get_column_letter
 
     return str(get_column_letter(number))

@@ -126,7 +126,9 @@ def row_index(
         below: numbers of the rows below the header, from 1, also counting empty ones.
         names: what ids are made of.
 
-    What is not given is 1, 2 and so on.
+    `below` and `names` are 1, 2 and so on where they are not given. For example, rows in lines 2
+    and 4 of a file, which are `below` 1 and 3, have the index [(2, 1, 1), (4, 3, 2)] with the
+    levels line, below and name.
     """
     from pandas import Index, MultiIndex
 
@@ -168,8 +170,11 @@ class Table:
             `row_index`, which stays with a row in all steps.
         form: of rows that were made from other data; see `lmdiag.stimuli.Stimuli`.
         notes: how the columns and rows were read where they differ from the specification.
-        chosen: known name -> the column of the source that the user says it is.
-        sources: the same of all columns that have another name in the source.
+        chosen: known name -> the column of the source that the user says it is, as
+            {"context": "stem"} for --columns context=stem.
+        sources: known name -> the column of the source that has it, of the columns in `chosen` and
+            of those whose name is a spelling of a known name, as {"context": "stem", "item":
+            "Item"}.
         is_text: whether all values are texts, as in files of text and of Excel.
     """
 
@@ -378,7 +383,10 @@ class Table:
         return replace(self, notes=(*self.notes, *notes))
 
     def of_rows_at(self, rows: Sequence[int] | NDArray[Any]) -> Table:
-        """Returns the table of the rows at some positions; one may be there several times."""
+        """Returns the table of the rows at some positions, from 0; one may be there several times.
+
+        Each row keeps its place in the source: rows [1, 1] are both "line 3" in messages.
+        """
         return replace(self, rows=self.rows.iloc[rows])
 
     def column_of(self, name: str, option: str) -> str:
@@ -679,6 +687,7 @@ def coded_texts(column: Series) -> tuple[NDArray[np.intp], list[str]]:
     """Returns the distinct values of a column as texts, and their numbers in the rows.
 
     Texts are as in `as_texts`, in the order of the rows; several may be the same, as of 1 and "1".
+    For example, the column ["b", None, "a", "b"] gives [0, -1, 1, 0] and ["b", "a"].
 
     Returns:
         The number (code) of the text of each row, (n rows,), -1 where it is missing; the texts.
@@ -788,7 +797,7 @@ def _is_known_list(name: str, value: Any) -> bool:
 
 
 def _with_joined_lists(values: Sequence[Any]) -> Sequence[Any]:
-    """The values of a column with lists joined by bars ("a|b"), as in csv files."""
+    """The values of a column with lists joined by bars, as in csv files: ["a", "b"] as "a|b"."""
     if not any(isinstance(value, list | tuple) for value in values):
         return values
     lists = [value if isinstance(value, list | tuple) else [value or ""] for value in values]

@@ -115,10 +115,13 @@ def _typical_width(rows: Sequence[TextRow]) -> int:
 
 
 def _header_position(rows: Sequence[TextRow]) -> int:
-    """Position of the first row that names all columns.
+    """Position, from 0, of the first row that names all columns.
 
-    It is 0 if there is none, or a row above names columns as well: all but one of them, or those
-    from the first on, some of them known.
+    For example, 1 for a title ("My data", in one cell) above the row item, sentence, rt. The
+    position is 0 if there is no such row, or if a row above it names columns as well: then the
+    first row is a header that lacks a name, and what seems to name all columns is data. A row names
+    columns as well if it has names for all but one of them, or for the first ones, one of them
+    known.
     """
     typical = _typical_width(rows)
     has_names_above = False
@@ -139,8 +142,10 @@ def _header_position(rows: Sequence[TextRow]) -> int:
 def _count_further_headers(rows: Sequence[TextRow]) -> int:
     """Number of rows below the header that describe the columns, as Qualtrics writes them.
 
-    They have JSON alone, or words where the rows below have numbers: in the columns that have
-    numbers and no words below, each of these rows has two words or more, and no number.
+    For example, 1 for the header Q1, Q2 with the row "How natural?", "How clear?" below it, and
+    rows of numbers below that row. Rows that describe columns have JSON alone, or they have words
+    where the rows below have numbers: in the columns with numbers and no words below, each of these
+    rows has two words or more, and no number.
 
     Args:
         rows: the first ones below the header.

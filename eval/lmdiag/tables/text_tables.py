@@ -113,10 +113,11 @@ def text_rows(path: Path) -> Rows:
 
 
 def _with_plain_header(text: str) -> str:
-    """A text without the "#" before its header, if that is the last comment above the rows.
+    """A text without the sign "#" before its header, if the last comment above the rows is one.
 
-    The comment has as many separators as the first row, and names, of which one is known or the
-    row has none.
+    For example, "# item,sentence" above "1,The dog barks." becomes "item,sentence". Such a comment
+    has as many separators as the first row below it, and cells that can be names; one of these is a
+    known name, or else the cells of the row below cannot be names.
     """
     match = _COMMENTED_HEADER(text)
     if not match:
@@ -148,9 +149,11 @@ def _count_separators(line: str, separator: str) -> int:
 
 
 def _separator_and_header(sample: Sequence[str]) -> tuple[str, str]:
-    """What separates the fields, and the first line that names columns; "" and "" without one.
+    """The separator of fields, and the first line that names columns; "" and "" without one.
 
-    Most lines have as many separators as this line, or all of them as many blanks.
+    For example, (";", "item;sentence") of the lines "item;sentence", "1;The dog barks, and runs."
+    and "2;It ran.". At least half of the lines have as many separators as this line, or where
+    blanks separate fields, all lines.
 
     Args:
         sample: the first lines of a file.
@@ -186,7 +189,7 @@ def _parsed_rows(path: Path, text: str, first: int, header: str, separator: str)
     Args:
         path: of the file, for messages.
         text: of the file.
-        first: number of the first line that is read.
+        first: number of the first line that is read, from 1; lines above are comments.
         header: the line that names the columns: with names in quotes, quotes surround fields; with
             a blank after each separator, blanks there belong to no field.
         separator: of fields.
