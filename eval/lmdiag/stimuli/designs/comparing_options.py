@@ -28,8 +28,10 @@ def comparing_options(
 ) -> str:
     """Returns `--good` and `--contrast` for a column that says which row is good; "" for none.
 
-    The rows of an item, or of an item and a level of a condition, have one good row and some that
-    are bad. For example, "--good grammatical=yes --contrast item number".
+    For example, "--good grammatical=yes --contrast item number": each item has, at each level of
+    number, one row with "yes" in the column grammatical, and at least one row with "no". Rows are
+    compared within items alone, within items and each condition, or within items and all
+    conditions; the first of these choices that gives one good row and bad rows is returned.
 
     Args:
         columns: of the table.

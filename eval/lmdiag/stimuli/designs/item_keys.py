@@ -27,9 +27,11 @@ _LEAST_COMPLETE = 0.9  # of the items, which have each condition once
 def item_key(uses: ColumnUses) -> tuple[tuple[str, ...], int]:
     """Returns the fewest columns that name the items, in the order of the table, and their number.
 
-    That is one column, or some with the column of items, such as ("experiment", "item") where item
-    numbers start again in each experiment. Rows of each of these items have related texts, and each
-    combination of the levels of one column or two once. ((), 0) for none.
+    For example, (("experiment", "item"), 48) where 24 item numbers start again in each of two
+    experiments; ((), 0) if no columns name the items. The key is one column alone, or up to three
+    columns with the column of items. It names the items if the rows of an item have related texts,
+    and if most items have each level of another column once, or each combination of the levels of
+    two other columns, as the rows of a design have.
     """
     table = uses.table
     if table.texts is None or not uses.item_column:

@@ -257,6 +257,9 @@ def _repeated_item(layout: TableLayout, texts: Sequence[str]) -> str:
 def filter_of_numbers(columns: Mapping[str, DistinctValues], response: str) -> str:
     """Returns a condition that exactly the rows with numbers meet, as "measure=RT"; "" for none.
 
+    For example, a column `value` has reading times in rows where the column `measure` has "RT", and
+    words in rows where it has "answer".
+
     Args:
         columns: name -> its distinct values; one of them is the condition.
         response: column in which some values are numbers and others words.

@@ -212,6 +212,9 @@ def own_names(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
 def _with_source_names(options: TableOptions, sources: Mapping[str, str]) -> TableOptions:
     """Options that name columns as the file does.
 
+    For example, --columns context=sentence becomes --columns context=Sentence where the file has a
+    column `Sentence`, which is read as `sentence`.
+
     Args:
         options: that name columns by the names that are read.
         sources: name that is read -> name in the file, where it is another one.
@@ -234,6 +237,8 @@ def _with_source_names(options: TableOptions, sources: Mapping[str, str]) -> Tab
 
 def _are_parts(values: Sequence[Any], texts: Sequence[str]) -> bool:
     """Whether nine in ten distinct values are a part of the text of one of their rows.
+
+    For example, True for the values ["dog", "cat"] of the texts ["The dog barks.", "A cat sat."].
 
     Args:
         values: (n rows,); empty ones do not count.

@@ -72,9 +72,12 @@ def response_columns(layout: TableLayout) -> ResponseColumns | None:
 def _context_columns(layout: TableLayout) -> list[str]:
     """The columns that may have contexts, the most likely first.
 
-    Those of a known name, if there are some. Else columns of texts with gaps, or which are called
-    sentences and repeat, or without an end. The latter have the most different texts of the table,
-    as no column of notes has.
+    These are columns of a known name, as `stem`. If there is no such column, the following ones:
+
+    1. `sentence`, if its texts repeat;
+    2. columns of texts with gaps;
+    3. columns of texts that do not end as sentences do, and have the most distinct texts of the
+       table. Columns of notes have fewer.
     """
     texts = layout.of_kind("text", "question")
     if layout.n_rows > 1 and not named_columns("reader", layout.values):
@@ -198,8 +201,8 @@ def _are_short_responses(layout: TableLayout, context: str, name: str) -> bool:
 def _wide_responses(layout: TableLayout, context: str) -> list[str]:
     """The columns with a response each to the context of a row, as word1, word2, word3; or [].
 
-    Their names differ in numbers alone, and some of them have the same response in many rows,
-    as words of conditions never have.
+    The names differ in numbers alone. In many rows, two people gave the same response, while the
+    words of two conditions are never the same.
     """
     for names in layout.numbered_words():
         rows = zip(*(layout.texts(name) for name in names), strict=True)

@@ -130,7 +130,11 @@ def may_be_response(layout: TableLayout, word: str, name: str) -> bool:
 
 
 def _steps(numbers: DistinctValues, words: DistinctValues) -> NDArray[np.float64]:
-    """The differences between the numbers of a row and of the next, where this has another word."""
+    """The difference between the numbers of two neighbouring rows, for rows with different words.
+
+    For example, [1, 1, -2] for the numbers 1, 2, 3, 1 of four different words. Two rows with the
+    same word have no difference: they may be two readers of one word.
+    """
     import numpy as np
 
     is_other_word = words.codes[1:] != words.codes[:-1]
@@ -249,11 +253,15 @@ def _n_texts(
     *,
     may_have_gaps: bool = True,
 ) -> int:
-    """The number of texts that columns tell apart; 0 if the words of a text do not follow others.
+    """The number of texts that columns tell apart; 0 if they do not divide the rows into texts.
 
-    They follow others where each position has one word, and most texts begin at the same position,
-    or have no gap; with gaps, where most words follow the word before. Most texts of one word each
-    begin with it.
+    They divide the rows into texts if each position of a text has one word, and
+
+    - most texts begin at the same position; or
+    - most texts have no gap, as between the positions 3 and 5; or, if texts may have gaps, most
+      words follow the word before without a gap.
+
+    Where most texts have one word, most of them must begin at the same position, 0 or 1.
 
     Args:
         columns: all columns of the table.
@@ -282,11 +290,13 @@ def _n_texts(
 
 
 class _Runs(NamedTuple):
-    """Runs of words of texts whose positions follow each other.
+    """Runs of words in texts: words whose positions follow each other without a gap.
+
+    For example, the positions 1, 2, 3, 5, 6 of a text are two runs, of 1 to 3 and of 5 to 6.
 
     Attributes:
-        n_words: of all texts.
-        n_runs: of all texts; a text without a gap is one run.
+        n_words: number of words of all texts.
+        n_runs: number of runs in all texts; a text without a gap is one run.
         first_positions: position of the first word of a text -> number of such texts.
     """
 

@@ -421,8 +421,13 @@ def _refuse_unknown_mark(table: Table, texts: Sequence[str]) -> None:
 def _around_gaps(gaps: Sequence[re.Match[str]], targets: Sequence[Any]) -> dict[str, list[str]]:
     """New columns: `context` and `right_context`, the texts on both sides of the gap of each row.
 
+    For example, "The ___ sat." becomes the context "The" and the right context "sat.". A column
     `gap_spaces` (both, before, after or none) is added where some rows have other spaces around
-    their target than `Query` puts there by default.
+    their target than `Query` puts there by default, as "The un___ cat" has.
+
+    Args:
+        gaps: the match of the gap in the sentence of each row, which has exactly one gap.
+        targets: the word of each row that belongs into the gap.
     """
     name_of_spaces = {spaces: name for name, spaces in GAP_SPACES.items()}
     queries = []
@@ -455,8 +460,9 @@ def _around_gaps(gaps: Sequence[re.Match[str]], targets: Sequence[Any]) -> dict[
 def _with_spaces(table: Table, language: str) -> Table:
     """The table with a column `gap_spaces`: which spaces a language has around target words.
 
-    It is "" where they are the usual ones, and absent where all are. A sentence that was typed with
-    its gap keeps the spaces that stand there.
+    The value of a row is both, before, after or none, and "" for the spaces that `Query` puts there
+    by default. The column is left out if all rows would have "". A table with a column `gap_spaces`
+    is returned as it is: sentences that were typed with gaps have the spaces of their author.
     """
     if "gap_spaces" in table.columns or not {"context", "target"} <= table.columns.keys():
         return table

@@ -100,7 +100,11 @@ def read_items(
 
 
 def _with_item(table: Table) -> Table:
-    """The table with a column `item`, where one column groups rows with related texts."""
+    """The table with a column `item`: a copy of the column that groups rows with related texts.
+
+    It is returned as it is if it has items or contrasts, if it has no column of texts, or if no
+    column groups the rows in this way.
+    """
     text_columns = [name for name in TEXT_COLUMNS if name in table.columns]
     if {"item", "contrast"} & table.columns.keys() or table.form == "suites" or not text_columns:
         return table
@@ -394,7 +398,7 @@ def notes_on_odd_characters(table: Table) -> list[str]:
 
 
 def _columns_of_options(options: TableOptions, columns: Collection[str]) -> list[tuple[str, str]]:
-    """The columns that options of the later steps name, each after the option: --wide, match."""
+    """(option, column) for each column that options of later steps name, as ("--wide", "match")."""
     pairs = [("--wide", name) for name in options.wide]
     pairs += [("--contrast", name) for name in options.contrast]
     pairs += [("--split", split.partition("=")[0]) for split in options.split]
@@ -438,11 +442,12 @@ def _meet_condition(table: Table, text: str, option: str) -> NDArray[np.bool_]:
 
 
 def _without_repeated_rows(table: Table, *, allowed: bool) -> Table:
-    """The table with one of identical rows; `BadInput` for such rows if they are not allowed.
+    """The table with one of each set of identical rows; `BadInput` where these are not allowed.
 
-    They are always allowed where a column seems to have responses: readers may respond alike.
+    Identical rows are mostly an error of copying, but not in a table of responses, since two
+    readers may respond alike: they are always allowed where a column seems to have responses.
     """
-    earlier_row = _repeated_rows(table)
+    earlier_row = _repeated_rows(table)  # row -> the first row that is identical to it
     if not earlier_row:
         return table
     response = "" if allowed else _response_column(table)
@@ -463,10 +468,11 @@ def _without_repeated_rows(table: Table, *, allowed: bool) -> Table:
 
 
 def _response_column(table: Table) -> str:
-    """The column of numbers that differs between rows which are else identical; "" for none.
+    """The column that seems to have responses in numbers; "" for none.
 
-    It does so in a quarter of the groups of such rows or more (readers often respond alike), and is
-    not named as a list or the like.
+    Rows that are identical in all other columns are a group, such as the rows of one item without a
+    column of readers. Responses differ within such groups: in a quarter of them or more, since
+    readers often respond alike. Columns named as lists, items, readers and the like do not count.
     """
     import numpy as np
 
@@ -511,10 +517,12 @@ def _repeated_rows(table: Table) -> dict[int, int]:
 
 
 def _with_row_per_text(table: Table, names: Sequence[str], text: str) -> Table:
-    """A row for each of the wide columns in which a row has a text.
+    """The table with a row for each text in one of the wide columns.
 
-    A row with texts in `match` and `mismatch` becomes two, with the names of these columns in a
-    column `condition`. A table without items gets the number of the former row as `item`.
+    For example, the row {"match": "A man sat.", "mismatch": "A man sit."} becomes the two rows
+    {"sentence": "A man sat.", "condition": "match", "item": "1"} and {"sentence": "A man sit.",
+    "condition": "mismatch", "item": "1"}. `item` is the number of the former row, in a table that
+    has no column `item`. Empty cells make no row.
 
     Args:
         table: with the wide columns.
@@ -607,8 +615,9 @@ def _are_contexts(table: Table, names: Sequence[str]) -> bool:
 def _with_contrasts(table: Table, options: TableOptions) -> Table:
     """The table with `good` and `contrast`, as --good COLUMN=VALUE and --contrast COLUMN say.
 
-    Rows of one contrast have the same values in the columns of --contrast; the good one of them
-    meets the condition of --good.
+    For example, with --good gram=yes and --contrast item number, the row with item 3, number sg and
+    gram yes gets `contrast` "3-sg" and `good` True. Rows with the same values in the columns of
+    --contrast are compared, and the good row of them meets the condition of --good.
     """
     from pandas import DataFrame
 

@@ -75,10 +75,10 @@ def _with_related_texts(columns: Mapping[str, DistinctValues], texts: Sequence[s
 
 
 def _are_parts_of_texts(values: DistinctValues, texts: Sequence[str]) -> bool:
-    """Returns whether more than half of a column's distinct values stand in a text of theirs.
+    """Returns whether more than half of the values of a column stand in the texts of their rows.
 
-    Each value is looked for, as a string, in the text of the first row that has it. Numbers are
-    never parts of texts: they count items.
+    Each distinct value is looked for, as a string, in the text of the first row that has it: "dog"
+    stands in "The dog barks.". Numbers are never parts of texts: they count items.
 
     Args:
         values: of the column.

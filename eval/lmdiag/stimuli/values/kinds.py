@@ -360,9 +360,10 @@ def median_overlaps(texts: Sequence[str], codes: NDArray[np.intp]) -> tuple[floa
     """Returns how many words texts share within a group of rows, and across groups.
 
     A group is the rows with one value of a column, for example those of an item: texts of an item
-    share more words than texts of two items. Both numbers are medians of `overlap_of_rarer_words`
-    over a sample of pairs: the first text of a group with each other text of the group, and the
-    first texts of neighbouring groups. NaN where fewer than two groups have several rows.
+    share more words than texts of two items, say (0.8, 0.1). Both numbers are medians of
+    `overlap_of_rarer_words` over a sample of pairs. Within groups, the first text of a group is
+    paired with each other text of the group; across groups, the first texts of two neighbouring
+    groups are a pair. Both are NaN where fewer than two groups have several rows.
 
     Args:
         texts: of the rows.
@@ -391,11 +392,15 @@ def median_overlaps(texts: Sequence[str], codes: NDArray[np.intp]) -> tuple[floa
 def frequent_words(groups: Sequence[Sequence[frozenset[str]]]) -> frozenset[str]:
     """Returns the words that more than half of the groups of texts have.
 
-    They are articles and the like, and do not tell groups apart. Of fewer than three groups there
-    are none.
+    Such words, as articles, do not tell groups apart. None are returned for fewer than three
+    groups: of two groups, every word that both have would be frequent.
+
+    >>> cat, dog, bird = ([words_of(f"the {noun} sat")] for noun in ("cat", "dog", "bird"))
+    >>> sorted(frequent_words([cat, dog, bird]))
+    ['sat', 'the']
 
     Args:
-        groups: the words of each text in each group, such as an item.
+        groups: of each group, such as an item, the words of each of its texts.
     """
     if len(groups) < 3:
         return frozenset()
@@ -411,6 +416,10 @@ def overlap_of_rarer_words(
     """Returns the `overlap` of the words of two texts without frequent words.
 
     Frequent words count, too, if a text has fewer than `least` other words.
+
+    >>> first, second = words_of("the cat sat"), words_of("the dog sat")
+    >>> overlap_of_rarer_words(first, second, frozenset(["the"]))
+    0.5
 
     Args:
         first: the words of one text.

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 
 def joined_texts(table: DataFrame, mark: str = " ") -> Series:
-    """Returns the texts of all columns of each row, joined by a mark; "" for a missing text."""
+    """Returns the texts of all columns of each row, joined by a mark; "" for a missing text.
+
+    >>> from pandas import DataFrame
+    >>> joined_texts(DataFrame({"item": ["1", "2"], "list": ["a", None]}), "-").tolist()
+    ['1-a', '2-']
+    """
     from pandas import Series
 
     columns = []
@@ -36,8 +41,12 @@ def joined_texts(table: DataFrame, mark: str = " ") -> Series:
 def joined_names(names: DataFrame, mark: str) -> Series:
     """Returns the names in the columns of each row as one name, joined by a mark.
 
-    Different rows get different names: the mark is doubled until they do, as "a b" and "c" would be
-    the same as "a" and "b c" if they were joined by one blank.
+    Different rows get different names. The mark is doubled until this is so: joined by one blank,
+    "a b" and "c" would have the same name as "a" and "b c".
+
+    >>> from pandas import DataFrame
+    >>> joined_names(DataFrame({"x": ["a b", "a"], "y": ["c", "b c"]}), " ").tolist()
+    ['a b  c', 'a  b c']
     """
     n_names = len(names.fillna("").drop_duplicates())
     joined = joined_texts(names, mark)

@@ -30,8 +30,14 @@ def rare_levels(values: DistinctValues) -> NDArray[np.bool_]:
 def lookalike_levels(name: str, values: DistinctValues) -> dict[str, str]:
     """Returns level -> the more frequent level that looks the same; {} if there are none.
 
-    They differ in Unicode normalization alone or, except for names of items, in letter case alone.
-    A column with too many levels for a break-down is not examined, unless it names the items.
+    For example, {"match": "Match"} for a column with ten rows of "Match" and one row of "match".
+    Two such levels differ in letter case alone, or in Unicode normalization alone. Names of items
+    may differ in letter case. A column with too many levels for a break-down is not examined,
+    unless it names the items.
+
+    Args:
+        name: of the column; "item" for names of items.
+        values: of the column.
     """
     is_item = name == "item"
     if not is_item and len(values.levels) > 2 * MOST_LEVELS:
