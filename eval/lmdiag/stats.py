@@ -58,6 +58,9 @@ def point(values: Values, statistic: str) -> float:
 
     NaN for no items, and for a correlation of fewer than two or of constant values.
 
+    >>> point(np.array([1.0, 2.0, 4.0]), "median"), point(np.array([1.0, 2.0, 6.0]), "mean")
+    (2.0, 3.0)
+
     Args:
         values: (n,), or (n, 2) for the correlations.
         statistic: "proportion" or one of `MEANS` (all means), "median", "spearman" or "pearson".
@@ -88,7 +91,8 @@ def _points(samples: Values, statistic: str) -> Values:
 def _ranks(samples: Values) -> Values:
     """Returns the ranks within each sample, from 1; equal values share the mean of their ranks.
 
-    `samples` and the ranks are (samples, n, variables).
+    For example, the values 1, 3 and 3 of a sample have the ranks 1, 2.5 and 2.5. `samples` and the
+    ranks are (samples, n, variables).
     """
     from pandas import DataFrame
 
@@ -173,6 +177,10 @@ def wilson(successes: float, n: float, z: float = math.nan) -> Interval:
 
         (p + z²/2n) / (1 + z²/n) ± z √(p (1 - p) / n + z²/4n²) / (1 + z²/n)
 
+    >>> low, high = wilson(8, 10)
+    >>> round(low, 3), round(high, 3)
+    (0.49, 0.943)
+
     Source: Wilson (1927).
     """
     if n == 0:
@@ -191,7 +199,10 @@ def wilson(successes: float, n: float, z: float = math.nan) -> Interval:
 
 
 def mean_interval(values: Values) -> Interval:
-    """Returns Student's t interval of a mean; NaN for fewer than two values."""
+    """Returns Student's t interval of the mean of some values, (n,): its lower and upper bound.
+
+    Both are NaN for fewer than two values.
+    """
     if len(values) < 2:
         return _UNDEFINED
     mean = float(values.mean())
@@ -336,6 +347,10 @@ def tango(won: int, lost: int, n: int) -> Interval:
     """Returns Tango's score interval of the difference of two paired proportions, (won - lost) / n.
 
     Of n items, `won` are those that only the first has right, `lost` that only the second has.
+
+    >>> low, high = tango(5, 1, 20)
+    >>> round(low, 3), round(high, 3)
+    (-0.049, 0.437)
     """
     from scipy.optimize import brentq
     from scipy.special import ndtri
@@ -573,6 +588,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     The smallest of m values is multiplied by m, the next one by m - 1 and so on; none may become
     smaller than the one before it or larger than 1.
+
+    >>> holm([0.01, 0.04, math.nan, 0.03])
+    [0.03, 0.06, nan, 0.06]
 
     Source: Holm (1979).
     """

@@ -33,9 +33,10 @@ def within_item_intervals(
 ) -> list[stats.Interval]:
     """Returns the 95% interval of the mean of each cell, for comparisons within items.
 
-    Each value is taken less the mean of its item, plus the grand mean, so that items do not differ;
-    the deviations within a cell are then stretched by sqrt(C / (C - 1)) for C cells, since this
-    makes them too small, and have a t interval; of an accuracy, see `stats.cell_interval`.
+    Each value is taken less the mean of its item, plus the grand mean, so that items do not differ.
+    This makes the deviations within a cell too small, so they are stretched by sqrt(C / (C - 1))
+    for C cells. The interval is Student's t interval of the stretched values; that of an accuracy
+    is `stats.cell_interval`, which stays within 0 and 1.
 
     Args:
         values: of each item in each cell, (n, C), C > 1.
@@ -60,7 +61,10 @@ def effect_scores(means: DataFrame, levels: Levels, coding: Coding = "sum") -> D
     """Returns the contrast of each item (rows) for each effect (columns).
 
     For a main effect it is the mean of the cells of the second level less that of the first, for an
-    interaction the difference of these differences; cells of other conditions are averaged.
+    interaction the difference of these differences; cells of other conditions are averaged. For
+    example, an item with 5 in the cell (affirmative, short), 6 in (affirmative, long), 9 in
+    (negated, short) and 12 in (negated, long) has the contrast 5 for polarity, 2 for length, and 2
+    for their interaction.
 
     Args:
         means: the mean response of each item (rows) in each cell (columns, which have a level of
@@ -93,7 +97,7 @@ def effect_scores(means: DataFrame, levels: Levels, coding: Coding = "sum") -> D
             weights.append(reduce(np.kron, weights_of_conditions))
     values = means.to_numpy()
     scores = values @ np.column_stack(weights)
-    # else items with equal responses would have a spread, and a huge t
+    # contrasts of equal responses are 0 but for rounding, which would have a spread and a huge t
     scores[np.abs(scores) <= _ROUNDING * np.abs(values).max()] = 0.0
     return DataFrame(scores, means.index, MultiIndex.from_tuples(column_names))
 

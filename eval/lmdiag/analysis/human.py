@@ -165,8 +165,9 @@ class HumanTable:
     def _by_user_names(self, uses: Mapping[str, str]) -> dict[str, str]:
         """Returns the uses of columns by the names that the user wrote.
 
-        The reader of tables adds a copy of a column under its known name: `word` for `Word`. The
-        copy has the use here, and the user's column is "not used".
+        The reader of tables adds a copy of a column under its known name: `word` for `Word`. In
+        `uses` the copy has the use, and the user's column is "not used": {"word": "word", "Word":
+        "not used"} becomes {"Word": "word"}.
         """
         unused = [name for name, use in uses.items() if use == "not used"]
         use_of = {}
@@ -229,9 +230,10 @@ class HumanTable:
     def place_of_row(self) -> DataFrame:
         """Numbers of the text and the sentence (if named) of each row, and its position.
 
-        Columns are `text`, `sentence` and `position`, so that sorting by them gives the order of
-        words. Texts are in the order of their names, sentences likewise or, if their column has
-        full texts, as they stand in the table.
+        For example, a row has the `text` 0, the `sentence` 2 and the `position` 5. Sorting by these
+        columns gives the order of words. Texts are numbered in the order of their names, and so are
+        sentences; sentences whose column has their full texts are numbered as they stand in the
+        table.
         """
         procedure = self.procedure
         for role in ("text", "position"):

@@ -53,7 +53,11 @@ def names_in(formula: str) -> list[str]:
 
 
 def grouping_columns(formula: str) -> list[str]:
-    """Returns the columns behind bars, as `subject` in `(1 | subject)`."""
+    """Returns the columns behind bars, whose values are the groups of random effects.
+
+    >>> grouping_columns("rt ~ length + (1 | subject) + (1 + length | item)")
+    ['subject', 'item']
+    """
     groups = [group for _, _, group in _RANDOM_TERM.findall(formula)]
     return names_in(" ".join(groups))
 
@@ -68,6 +72,9 @@ def sides(formula: str) -> tuple[str, str]:
     """Returns the response and the terms of a formula, the texts on the left and right of "~".
 
     `BadInput` for a formula without both, and for signs and functions that it cannot have.
+
+    >>> sides("log(rt) ~ surprisal + length")
+    ('log(rt)', 'surprisal + length')
     """
     left, tilde, right = formula.partition("~")
     if not (tilde and left.strip() and right.strip()) or "~" in right:
@@ -94,7 +101,10 @@ def without_terms(formula: str, pattern: str) -> str:
     response, terms = sides(formula)
 
     def remaining(terms: str) -> str:
-        """Returns terms joined by "+" without those to remove; "0" first without an intercept."""
+        """Returns the terms that stay, joined by "+", with "0" first if there is no intercept.
+
+        For example, of "a + b" without the column a it is "1 + b".
+        """
         with _errors_in_one_line(formula):
             parsed_terms = [term.factors for term in Formula(terms, _ordering="none")]
         texts = []

@@ -42,10 +42,10 @@ def accuracy(trials: Trials, k: Sequence[int]) -> list[Scores]:
     ids = trials.ids[rows]
     breakdowns = {**trials.levels, **trials.accuracy_levels}
     labels_of_rows = {by: [labels[row] for row in rows] for by, labels in breakdowns.items()}
-    longest_k = _shortest_length(top_words, rows)
+    largest_k = _shortest_length(top_words, rows)
     scores = []
     for cutoff in k:
-        if cutoff <= longest_k:
+        if cutoff <= largest_k:
             is_hit = np.where(np.isnan(ranks), np.nan, ranks <= cutoff)
             name = f"accuracy@{cutoff}"
             scores.append(build_scores(name, ids, is_hit, "proportion", labels_of_rows))
@@ -87,10 +87,10 @@ def determiner_match(trials: Trials, k: Sequence[int]) -> list[Scores]:
         for context, row in row_of_context.items()
     ]
     labels = {"polarity": [columns["polarity"][row] for row in rows]}
-    longest_k = _shortest_length(top_words, rows)
+    largest_k = _shortest_length(top_words, rows)
     scores = []
     for cutoff in k:
-        if cutoff <= longest_k:
+        if cutoff <= largest_k:
             shares = np.array([np.mean(fit[:cutoff]) if fit else np.nan for fit in fits])
             statistic: Statistic = "proportion" if cutoff == 1 else "share"
             name = f"determiner_match@{cutoff}"
@@ -99,7 +99,11 @@ def determiner_match(trials: Trials, k: Sequence[int]) -> list[Scores]:
 
 
 def _fits_determiner(word: str, context: str) -> bool:
-    """Whether a word fits the "a" or "an" at the end of a context, by its first letter."""
+    """Whether a word fits the "a" or "an" at the end of a context, by its first letter.
+
+    >>> _fits_determiner("apple", "It is an"), _fits_determiner("apple", "It is a")
+    (True, False)
+    """
     letter = word[:1]
     is_vowel = letter.lower() in ("a", "e", "i", "o", "u")
     needs_vowel = context.lower().endswith("n")
@@ -109,7 +113,12 @@ def _fits_determiner(word: str, context: str) -> bool:
 def _shortest_length(top_words: Sequence[Sequence[str] | None], rows: Sequence[int]) -> int:
     """Returns the length of the shortest list of top words among some rows; 0 without any list.
 
-    A measure over more words would count words that the shorter lists do not have.
+    For example, 5 for lists of 10 and 5 words: accuracy@10 would count a list of 5 words as wrong
+    although its sixth word may be right.
+
+    Args:
+        top_words: the list of each row, None for a row without one.
+        rows: positions of rows.
     """
     lists = [top_words[row] for row in rows]
     return min((len(words) for words in lists if words is not None), default=0)

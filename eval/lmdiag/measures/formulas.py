@@ -123,7 +123,11 @@ def parse_formula(text: str) -> Formula:
     expression = " ".join(python_tokens)
 
     def character_of(column: int) -> int:
-        """Returns the character of `text`, from 1, for a position in the expression, from 0."""
+        """Returns the character of `text`, from 1, for a position in the expression, from 0.
+
+        Tokens are divided by single spaces in the expression, so the number of spaces before the
+        position is the number of its token.
+        """
         token_number = expression[:column].count(" ")  # no token has a space in it
         is_inside = token_number < len(token_starts)
         return (token_starts[token_number] if is_inside else len(text)) + 1
@@ -192,7 +196,8 @@ def _compile(
             is_chain = isinstance(node, ast.Compare)  # a < b < c
             problem = "join comparisons by &" if is_chain else "unexpected part"
             raise FormulaError(f"{problem} at character {character_of(node.col_offset)}")
-    # so that neither (1;%a%) & (2;%a%) nor 1 + (a < b) is a formula
+    # a comparison is true or false, and all else a number: neither (1;%a%) & (2;%a%) nor
+    # 1 + (a < b) is a formula
     if gives_truth != is_comparison:
         problem = "expected a number, not a comparison,"
         if is_comparison:

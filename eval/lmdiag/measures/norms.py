@@ -71,7 +71,11 @@ def human(trials: Trials, threshold: float) -> list[Scores]:
 def human_shares(rows: Columns) -> Floats | None:
     """Returns the column `human`, people's shares, as numbers, (n,); NaN for a row without one.
 
-    None if there is no such column, and if it has texts or truth values: it is a break-down then.
+    None if there is no such column, and if it has texts or truth values, since it then groups items
+    and does not measure people.
+
+    >>> human_shares({"human": [0.2, None]}), human_shares({"human": ["yes", "no"]})
+    (array([0.2, nan]), None)
     """
     values = rows.get("human", ())
     if not len(values) or any(isinstance(value, bool) for value in values):
@@ -98,7 +102,7 @@ def share_correlation(trials: Trials) -> list[Scores]:
         return []
     contrasts = trials.contrasts
     good_log_prob, _ = contrasts.good_and_highest_bad(trials.log_prob)
-    total_log_prob = good_log_prob.copy()  # of all rows of each contrast
+    total_log_prob = good_log_prob.copy()  # becomes that of all rows of each contrast
     with np.errstate(invalid="ignore"):  # probabilities of 0 have no share
         bad_log_prob = trials.log_prob[contrasts.bad]
         np.logaddexp.at(total_log_prob, contrasts.contrast_of_bad, bad_log_prob)

@@ -87,12 +87,14 @@ def sentence_parts(
         matches = enumerate(re.finditer(r"\S+", sentence), start=1)
         spans = [(number, "", *match.span()) for number, match in matches]
     else:
-        spans = [(x["number"], x["name"], x["start"], x["end"]) for x in regions]
+        spans = [
+            (region["number"], region["name"], region["start"], region["end"]) for region in regions
+        ]
     parts = []
     for number, name, start, end in spans:
         words_inside = [word for word in words if start <= word.start < end]
         words_with_tokens = [word for word in words_inside if word.n_tokens]
-        next_word = next((word for word in words if word.start >= end), None)
+        next_word = next((word for word in words if word.start >= end), None)  # after the part
         is_empty = start == end
         bits = empty_bits if is_empty else part_bits(words_inside, start, end)
         part = SentencePart(

@@ -382,7 +382,7 @@ def _partial_plot(fit: HumanFit) -> Plot:
     response = visible(sides(fit.full)[0])
     surprisal = model.words["surprisal"].astype(float)
     deviation = surprisal - surprisal.mean()
-    slope = _slope_per_bit(model)
+    slope = _slope_with_interval(model)
     partial_residuals = model.words["residual"].astype(float) + slope["estimate"] * deviation
     rows = DataFrame({"surprisal": surprisal, "value": partial_residuals})
     has_mark_per_row = model.n <= _MOST_MARKS
@@ -399,7 +399,7 @@ def _partial_plot(fit: HumanFit) -> Plot:
     return Plot("human", "partial", caption, chart)
 
 
-def _slope_per_bit(model: ModelFit) -> Series:
+def _slope_with_interval(model: ModelFit) -> Series:
     """Returns the coefficient of surprisal per bit, on the scale of the residuals.
 
     The result has the entries `estimate`, `ci_low` and `ci_high`. The predictor of the model may be

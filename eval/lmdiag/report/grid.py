@@ -327,7 +327,10 @@ def fit_to_width(
 
 
 def rows_below_heading(title: str, rows: Iterable[GridRow]) -> list[GridRow]:
-    """Returns a row with a title and empty cells, then the rows, indented; [] without rows."""
+    """Returns a row with a title and empty cells, then the rows, each indented by one step.
+
+    For example, "NEG-136" above the indented rows "accuracy" and "sensitivity". [] without rows.
+    """
     indented_rows = [row._replace(depth=row.depth + 1) for row in rows]
     if not indented_rows:
         return []
@@ -458,7 +461,11 @@ def figure_grid(
 
 
 def _range(values: list[str]) -> str:
-    """Returns the first and the last of some values, "31–33"; a single value alone; "" for []."""
+    """Returns the first and the last of some values; a single value alone; "" for [].
+
+    >>> _range(["31", "32", "33"]), _range(["31"]), _range([])
+    ('31–33', '31', '')
+    """
     return "–".join(values if len(values) < 2 else [values[0], values[-1]])
 
 

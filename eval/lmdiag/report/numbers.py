@@ -37,7 +37,11 @@ def number(value: float | None, statistic: Statistic | None) -> str:
 
 
 def signed(value: float | None, statistic: Statistic | None) -> str:
-    """Returns `number` with its sign, `+5.6` or `−5.6`; zero and undefined values have none."""
+    """Returns `number` with its sign, `+5.6` or `−5.6`; zero and undefined values have none.
+
+    >>> signed(0.056, "share"), signed(-0.056, "share"), signed(0.0, "share")
+    ('+5.6', '−5.6', '0.0')
+    """
     text = number(value, statistic)
     is_negative = text.startswith("−")
     is_zero = not text.strip("0.")
@@ -125,7 +129,11 @@ def interval_in_sentence(figure: Any, statistic: Statistic | None) -> str:
 
 
 def count(number: int) -> str:
-    """Returns a large number, as that of parameters, with a letter: `110M`, `1.5B`, `950`."""
+    """Returns a large number, as that of parameters, with a letter.
+
+    >>> count(124439808), count(1_500_000_000), count(950)
+    ('124M', '1.5B', '950')
+    """
     for size, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             short = number / size
@@ -150,7 +158,11 @@ def probability(p: float | None) -> str:
 
 
 def p_value(p: float) -> str:
-    """Returns a p-value with three decimals: `.043`, `< .001`, `> .999`, `1`; `–` for NaN."""
+    """Returns a p-value with three decimals; `–` for NaN.
+
+    >>> p_value(0.043), p_value(0.0004), p_value(0.9996), p_value(1.0), p_value(math.nan)
+    ('.043', '< .001', '> .999', '1', '–')
+    """
     if math.isnan(p):
         return UNDEFINED
     if p < 0.001:

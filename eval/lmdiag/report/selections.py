@@ -154,7 +154,9 @@ class ReportFigures:
     ) -> pd.DataFrame:
         """Returns the rows of `table` that a selection, or a declared table, has of a task.
 
-        They are in the order of the selection: by break-down, then level, measure and run.
+        They are in the order of the selection: by break-down, then level, measure and run. For
+        example, the measure "accuracy*" by "polarity" selects the rows of accuracy@1 and accuracy@5
+        at each polarity, of all runs.
 
         Args:
             task: name of the task.

@@ -343,7 +343,12 @@ class _MeasureLevel(NamedTuple):
 def _headlines(diagnostic: Diagnostic, scores: MeasureScores) -> list[_MeasureLevel]:
     """The figures that a report shows first: those that the diagnostic names, or the usual ones.
 
-    `scores` has the scores of items by measure. Those of choices between options are added.
+    Those of choices between options are added, if the model was asked to choose. For example,
+    [("sensitivity", "", "")] for the sensitivity over all items.
+
+    Args:
+        diagnostic: of the task.
+        scores: measure -> scores of items, also by level.
     """
     declared = _selected_figures(diagnostic.headlines, scores)
     usual = _selected_figures(diagnostics.get("").headlines, scores)
@@ -375,9 +380,13 @@ def _selected_figures(
 def _all_figures(diagnostic: Diagnostic, scores: MeasureScores) -> list[_MeasureLevel]:
     """The figures of all measures that can be compared.
 
-    A measure that `diagnostic.compared_by` selects is compared at the levels that are selected,
-    all others over all items. Points of curves, measures of people, and measures that are shown in
-    another one are left out.
+    A measure that `diagnostic.compared_by` selects is compared at the levels that are selected, all
+    others over all items. Left out are points of curves over cut-offs ("mw@top=0.1"), measures of
+    people, and measures in place of which another one is shown.
+
+    Args:
+        diagnostic: of the task.
+        scores: measure -> scores of items, also by level.
     """
     levels_of: dict[str, list[_MeasureLevel]] = {}
     for figure in _selected_figures(diagnostic.compared_by, scores):

@@ -107,6 +107,9 @@ def inline(data: pd.DataFrame) -> Spec:
     """Returns the data of a chart, `{"values": rows}`, with its texts escaped.
 
     A row is a dictionary without the columns that are undefined for it, since JSON has no NaN.
+
+    >>> inline(pd.DataFrame({"label": ["a", "b"], "value": [0.5, None]}))
+    {'values': [{'label': 'a', 'value': 0.5}, {'label': 'b'}]}
     """
     records = []
     for row in data.astype(object).to_dict("records"):

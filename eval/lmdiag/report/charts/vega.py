@@ -17,6 +17,9 @@ def field(column: str, of: Literal["numbers", "names", "ordered"], **options: An
     """Returns a channel (x, color, ...) that shows the values of a column.
 
     `of` says what they are; `options` are further keys of the channel, e.g. `title` or `scale`.
+
+    >>> field("value", "numbers", title="share")
+    {'field': 'value', 'type': 'quantitative', 'title': 'share'}
     """
     return {"field": column, "type": _TYPES[of], **options}
 
@@ -26,6 +29,9 @@ def mark(kind: str, encoding: Spec, **options: Any) -> Spec:
 
     `encoding` is name of a channel (x, y, color, ...) -> the channel; `options` are those of all
     marks, e.g. `strokeWidth`.
+
+    >>> mark("rule", {"x": field("low", "numbers")}, strokeWidth=2)["mark"]
+    {'type': 'rule', 'strokeWidth': 2}
     """
     return {"mark": {"type": kind, **options}, "encoding": encoding}
 
@@ -34,6 +40,9 @@ def where(layer: Spec, condition: str | Spec) -> Spec:
     """Returns a layer of only the rows for which a condition holds, e.g. "datum.value > 0".
 
     It is tested before the other transforms of the layer.
+
+    >>> where({"mark": {"type": "point"}}, "datum.value > 0")
+    {'mark': {'type': 'point'}, 'transform': [{'filter': 'datum.value > 0'}]}
     """
     return layer | {"transform": [{"filter": condition}, *layer.get("transform", ())]}
 
