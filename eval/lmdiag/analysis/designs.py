@@ -173,7 +173,10 @@ class Analysis(Presentable):
         return frame
 
     def _mixed_terms(self) -> DataFrame:
-        """Returns the fixed effects of all mixed models, with the columns `model` and `term`."""
+        """Returns the fixed effects of all mixed models below each other.
+
+        A row is a term of a model: `model`, `term`, estimate, se, df, ci_low, ci_high, t and p.
+        """
         if not self.mixed:
             return DataFrame()
         terms_of_model = {model: fit.terms for model, fit in self.mixed.items()}
@@ -363,7 +366,10 @@ def _request_for(
 
 
 def _item_column_by_name(table: DataFrame) -> list[str]:
-    """Returns the column that names the items of a table without a column item; [] for none."""
+    """Returns the column that names the items, e.g. ["sentence_id"]; [] if none is found.
+
+    [] also for a table with a column `item` or `contrast`, which needs no other one.
+    """
     if {"item", "contrast"} & {*table.columns}:
         return []
     name = item_column({name: values_of(table[name]) for name in table})
@@ -385,7 +391,10 @@ class _SelectedRows(NamedTuple):
 
 
 def _select_rows(table: DataFrame, request: _Request) -> _SelectedRows:
-    """Returns the unperturbed rows of the chosen region whose models have any response."""
+    """Returns the unperturbed rows of the chosen region, of models that have any response.
+
+    The rows have the response as numbers, and the columns `model` and `item`.
+    """
     table = rows.select_unperturbed(table, request.item, request.named_columns)
     rows.check_one_measure(table)
     variables = names_in(request.formula)

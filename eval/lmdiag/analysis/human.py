@@ -260,7 +260,11 @@ class HumanTable:
 
     @cached_property
     def full_texts(self) -> Series[str] | None:
-        """The full sentence of each row's word; None if the column of sentences has names."""
+        """The full sentence of each row's word; None if the column of sentences has names.
+
+        Most values of a column of full sentences are several words, as "The hen eats.", and those
+        of a column of names are not, as "s1".
+        """
         if not self.procedure.sentence:
             return None
         texts = self.texts(self.procedure.sentence).str.strip()
@@ -310,7 +314,11 @@ class HumanTable:
         return earlier["value"].to_numpy(), has_gap.to_numpy()
 
     def _refuse_markup(self, words: Series[str]) -> None:
-        """Refuses a word that is markup, as <eos>, which models would read as text."""
+        """Refuses a table with a word that is markup, as <eos>, which models would read as text.
+
+        Args:
+            words: of all rows.
+        """
         for word in words.unique():
             problem = markup_problem(word)
             if problem:
@@ -320,7 +328,11 @@ class HumanTable:
                 raise BadInput(f"{self.where(row)}: column {column} {remedy}")
 
     def check_words(self) -> None:
-        """Refuses a table in which rows of one text and position have different words."""
+        """Refuses a table in which rows of one text and position have different words.
+
+        Such rows may be of several lists of texts, which the table calls by the same names. The
+        error names both rows and what may tell the texts apart.
+        """
         column = self.procedure.word
         words = self.names(column).to_numpy()
         first_rows = self.first_row_of_word[self.word_of_row]  # of the same word, for each row
@@ -407,7 +419,10 @@ class HumanTable:
         return [f"warning: {problem}: give the full texts by {option}" for problem in problems]
 
     def _column_of_full_texts(self) -> str:
-        """Returns the column with the full sentence in which each word stands; "" for none."""
+        """Returns the column with the full sentence in which each word stands; "" for none.
+
+        Each column of texts is tried: it is taken if all words are found at their positions in it.
+        """
         for name in map(str, self.frame):
             values = values_of(self.texts(name))
             if values.n_filled == len(self.frame) and values.kind() == "text":
@@ -501,7 +516,11 @@ def read_human(
 
 
 def _no_response(frame: DataFrame) -> str:
-    """Returns a message that no response is named, with the columns that may be it."""
+    """Returns a message that no response is named, with the columns that may be it.
+
+    For example, "no response: name the column of the human measure, --response rt". These are
+    columns that mostly have numbers, more than two distinct ones, and do not name items or places.
+    """
     numbers_of = {}
     for column in frame:
         name = str(column)

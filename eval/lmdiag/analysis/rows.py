@@ -99,7 +99,10 @@ def _remedy_for_texts(table: DataFrame, response: str) -> str:
 
 
 def _response_choices(table: DataFrame) -> str:
-    """Returns advice that names the columns with numbers, which may be the response."""
+    """Returns advice that names the columns with numbers: "choose --response from rt, accuracy".
+
+    Left out are columns whose numbers are names, of items, models, lists and readers.
+    """
     names = [str(name) for name in table if _has_numbers(table[name])]
     # numbers of items, models, lists and readers are names
     names = [name for name in names if folded(name) not in ("item", "model", "list")]
@@ -306,7 +309,7 @@ def _response_values(table: DataFrame, response: str) -> Series:
 
 
 def _remedy_for_unknown_response(table: DataFrame, response: str) -> str:
-    """Returns what to do if the response is no column of a table."""
+    """Returns what to do if the response is no column: "choose --response from rt, accuracy"."""
     if re.fullmatch(r"\w+\(.+\)", response):  # as log(rt)
         return "compute a function of a column as a column of its own first"
     has_texts = any(values_of(table[name]).kind() == "text" for name in table)

@@ -40,7 +40,10 @@ _PASSED = (
 
 
 def child_environment() -> dict[str, str]:
-    """Returns the environment of a child: what it needs, and no token but the one for models."""
+    """Returns the environment variables of a child process, name -> value.
+
+    They are those that a run needs, and no token but the one for gated models.
+    """
     env = {name: os.environ[name] for name in _PASSED if name in os.environ}
     # The saved token of the owner, which may write, is not read.
     env |= {"PYTHONSAFEPATH": "1", "HF_TOKEN_PATH": os.devnull}

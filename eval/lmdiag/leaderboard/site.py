@@ -135,10 +135,18 @@ def _json_record(
 
 
 def _page(rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, data: str) -> str:
-    """The page of the site; `data` is the name of the data."""
+    """The HTML text of the page of the site.
+
+    Args:
+        rows: in order of rank.
+        others: entries without a run, with the reason.
+        board: with which the requests were run.
+        data: name of the data.
+    """
     titles = {key.task: diagnostics.get(key.task).short_title for key in columns()}
     groups = _column_groups(rows)
     overview = [column for group in groups.values() for column in group if column["is_overview"]]
+    # id of a column -> its name, e.g. "NEG-136, sensitivity"
     names = {
         task_id(key): f"{titles[key.task]}, {column.label}" for key, column in columns().items()
     }

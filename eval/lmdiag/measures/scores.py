@@ -305,7 +305,11 @@ class Contrasts:
     """
 
     def __init__(self, trials: Trials) -> None:
-        """Groups rows by their column `contrast`; the column `good` says which row is good."""
+        """Groups rows by their column `contrast`; the column `good` says which row is good.
+
+        For example, rows with the contrasts "a", "a", "b", "b" of which the rows 0 and 3 are good
+        have the `ids` ["a", "b"], `good` [0, 3], `bad` [1, 2] and `contrast_of_bad` [0, 1].
+        """
         names = trials.rows["contrast"]
         number_of: dict[str, int] = {}  # in order of first appearance
         contrast_of_row = np.array(

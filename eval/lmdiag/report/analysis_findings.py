@@ -276,7 +276,11 @@ def _simple_effects_sentence(analysis: Analysis, effect: _Effect) -> Iterator[st
 
 
 def _no_effect_sentence(analysis: Analysis, tested: Sequence[_Effect]) -> str:
-    """Returns the sentence about effects none of which is clear, with the smallest p of several."""
+    """Returns the sentence about effects none of which is clear, with the smallest p of several.
+
+    For example, "No effect of type and number on surprisal can be told from chance (smallest p =
+    .120).".
+    """
     p = numbers.p_value(min(effect.test.p for effect in tested))
     p_text = f"smallest p = {p}"
     if len(tested) == 1:
@@ -288,7 +292,7 @@ def _no_effect_sentence(analysis: Analysis, tested: Sequence[_Effect]) -> str:
 
 
 def _conditions_of(effects: Sequence[_Effect]) -> str:
-    """Returns the distinct conditions of some effects as a list in a sentence."""
+    """Returns the distinct conditions of some effects in words, for example "type and number"."""
     names = dict.fromkeys(name for effect in effects for name in effect.levels)
     return listing([*map(visible, names)])
 
@@ -384,7 +388,10 @@ def _sentence_on_groups(analysis: Analysis, effects: Sequence[_Effect], noun: st
 
 
 def _test_with_exact_p(effect: _Effect) -> ReportedTest:
-    """Returns the test of an effect, the exact p behind its value where it contradicts t."""
+    """Returns the test of an effect, with the exact p behind the value where it contradicts t.
+
+    The text of its value is then, for example, "1.20 bits; exact p = .063".
+    """
     exact_p = f"; {effect.exact_p}" if effect.exact_p else ""
     return effect.test._replace(text=effect.test.text + exact_p)
 

@@ -71,7 +71,10 @@ def model_grid(norms: ClozeNorms) -> Grid:
 
 
 def pair_grids(norms: ClozeNorms) -> Iterator[Grid]:
-    """Yields a table of the first model against each other one, with a row per measure."""
+    """Yields a table for each model but the first, of its differences from the first one.
+
+    A row is a measure, with n, both figures, the difference and the test.
+    """
     base, *others = norms.models
     for number, other in enumerate(others, start=1):
         comparisons = [x for x in norms.comparisons if x.number == number]
@@ -208,7 +211,7 @@ def cloze_plots(norms: ClozeNorms) -> list[Plot]:
 
 
 def _anchor(item: object) -> str:
-    """Returns the id of an item in the page."""
+    """Returns the id of an item in the page, which links point to: "item-3"."""
     return f"item-{visible(str(item))}"
 
 

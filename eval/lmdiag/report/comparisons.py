@@ -109,10 +109,14 @@ def _comparison_grid(title: str, rows: Sequence[GridRow], base: str, new: str) -
 
 
 def comparisons_output(comparisons: Comparisons) -> Output:
-    """Returns what is shown of comparisons: a table and charts per pair of models."""
+    """Returns what is shown of comparisons: a table and charts per pair of models.
+
+    All pairs have the first model as base. The notes on the tables stand below the last one.
+    """
     names = [*map(visible, comparisons.names)]
     names_tests = len(_tests_made(comparisons)) > 1
     pairs = []
+    # `compare_runs` returns the comparisons of a pair of models one after the other
     for number, comparisons_of_pair in groupby(comparisons, key=lambda c: c.number):
         by_key = {comparison.key: comparison for comparison in comparisons_of_pair}
         pairs.append(RunPair(names[0], names[number], by_key, number, names_tests))
@@ -256,7 +260,7 @@ class RunPair(NamedTuple):
 
     @property
     def table(self) -> Grid:
-        """The differences of all tasks and settings, those of each below its title."""
+        """The table of all differences; those of a task and setting stand below its title."""
         rows = list[GridRow]()
         for title, comparisons in _by_setting(self.comparisons.values(), is_short=True):
             rows_there = [comparison_row(c, names_test=self.names_tests) for c in comparisons]
@@ -285,6 +289,7 @@ class RunPair(NamedTuple):
         if not drawn:
             return None
         distances = [abs(bound) for c in drawn for bound in (c.ci_low, c.ci_high)]
+        # NaN: fewer than eight items have no interval
         farthest = max((x for x in distances if not math.isnan(x)), default=1.0)
         return farthest or 1.0  # a scale from 0 to 0 cannot be drawn
 
@@ -296,7 +301,12 @@ class RunPair(NamedTuple):
 
     @property
     def plots(self) -> list[Plot]:
-        """A chart of the differences that are in percent for each task and setting."""
+        """A chart for each task and setting, of the differences that are in percent.
+
+        A difference is a dot with its interval, in the colour of the model with the larger figure.
+        All charts have one scale, so that they can be compared. Tasks without such a difference
+        have no chart.
+        """
         from pandas import DataFrame
 
         from lmdiag.report.charts.drawing import OTHERS, dot_plot  # loads pandas
@@ -315,6 +325,7 @@ class RunPair(NamedTuple):
                 }
                 for c in drawn
             )  # fmt: skip
+            # name in the legend -> number of its colour and mark: the base has the first one
             styles = {self.base: 0, self.new: min(self.number, MOST_BESIDE)}
             if _NEITHER in {*rows["series"]}:
                 styles[_NEITHER] = OTHERS
@@ -399,7 +410,10 @@ def findings_beside_frequency(results: Results, pair: RunPair) -> list[str]:
 
 
 def _figures_without_items(pairs: Sequence[RunPair]) -> list[str]:
-    """Returns sentences on the figures of each pair that have no item to compare, and why."""
+    """Returns sentences on the figures of each pair that have no item to compare, and why.
+
+    For example, ["No item of sensitivity was scored by both gpt2 and bert."].
+    """
     sentences = []
     for pair in pairs:
         # n counts the items that both models scored and that are tied in neither

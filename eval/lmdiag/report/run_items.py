@@ -97,7 +97,10 @@ class RunItems:
 
     @property
     def n_parts(self) -> int:
-        """Number of words or regions, see `parts`, of all sentences; 0 for rows with blanks."""
+        """Number of words, or of regions, of all sentences; 0 for rows with blanks.
+
+        A page lists these below each other, so it lists fewer items if there are many.
+        """
         if self.asks != "sentence":
             return 0
         parts_of_rows: Sequence[Any] = self.predictions.words  # of each sentence its words
@@ -111,7 +114,7 @@ class RunItems:
         return _has_critical_word(self.stimuli)
 
     def select_items(self, ids: Collection[str]) -> RunItems:
-        """Returns the items with some ids."""
+        """Returns the items with some ids, each with all of its rows."""
         return replace(
             self,
             rows=self.rows[self.rows["item"].isin(ids)],

@@ -304,7 +304,10 @@ def overview(figures: ReportFigures) -> Section:
 
 
 def _overview_of_many(task: str, figures: ReportFigures) -> Grid:
-    """Returns a table with a row per model and a column per headline figure of a task."""
+    """Returns a table with a row per model and a column per headline figure of a task.
+
+    Published figures of the paper's models have rows of their own.
+    """
     table = headlines(task, figures)
     # without `reported`, published figures stand in rows of their models, not below those of runs
     table = table.assign(address_label=table["heading"], reported=None)

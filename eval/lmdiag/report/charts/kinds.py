@@ -107,7 +107,11 @@ def _in_percent(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figures(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
-    """A chart of the figures in percent: of one run in all settings, of several unperturbed."""
+    """A chart of the figures in percent.
+
+    A single run has all of its settings (perturbations) as series; several runs are compared in the
+    unperturbed setting.
+    """
     table = _in_percent(task_runs.table((*chart.measures, "*"), settings=()))
     unperturbed = table[table["setting"] == "none"]
     if len(task_runs.runs) > 1:
@@ -176,7 +180,11 @@ def _extended_sets(task_runs: TaskRuns) -> Iterator[Plot]:
 
 
 def _shuffles(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
-    """A chart per run of the measures in each shuffle, with their mean and standard deviation."""
+    """A chart per run of the measures in each shuffle, with their mean and standard deviation.
+
+    A shuffle is one random order of the words of all contexts. Runs without shuffled settings have
+    no chart.
+    """
     for i, run in enumerate(task_runs.runs):
         # predictions are by setting and number of the shuffle
         n_shuffles = Counter(setting for setting, _ in run.predictions.get(task_runs.task, {}))

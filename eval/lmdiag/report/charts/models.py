@@ -302,7 +302,10 @@ def _curves(data: pd.DataFrame, axis: Axis, **options: Any) -> Spec:
 
 
 def _axis_channel(data: pd.DataFrame, axis: Axis) -> Spec:
-    """The channel x of the column `at`: training step, layer or number of parameters."""
+    """The channel x of the column `at`: training step, layer or number of parameters.
+
+    Layers have a linear scale, steps and parameters a logarithmic one with ticks such as "1.5B".
+    """
     positions = sorted(distinct(data, "at"))
     if axis == "layers":
         return layer_channel("at", positions)

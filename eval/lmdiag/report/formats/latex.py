@@ -160,7 +160,10 @@ def _row_label(text: str) -> Markup:
 
 
 def _with_symbols(text: str, pattern: re.Pattern[str]) -> Markup:
-    """A text, escaped, with the symbols of statistics that a pattern matches in italics: `$p$`."""
+    r"""A text, escaped, with the symbols of statistics that a pattern matches in italics.
+
+    For example, "p adj. of A & B" becomes "$p$ adj. of A \& B".
+    """
     parts = pattern.split(visible(text))  # every other one is a symbol
     return Markup("").join(
         Markup(f"${part}$" if i % 2 else _escape(part)) for i, part in enumerate(parts)
@@ -240,7 +243,10 @@ def _heading_lines(grid: Grid, i: int) -> list[str]:
 
 
 def _column_width(grid: Grid, i: int) -> float:
-    """The width of column i in points, with the gap to the next one."""
+    """The width of column i in points, with the gap to the next column.
+
+    It is that of the widest line of the heading, or of the widest cell.
+    """
     widths = [_text_width(line) for line in _heading_lines(grid, i)]
     for row in grid.rows:
         cell = row.cells[i]
@@ -288,7 +294,7 @@ def _parts_of_rows(grid: Grid) -> Iterator[Grid]:
 
 
 def _n_lines(grid: Grid, row: GridRow) -> int:
-    """The number of lines of a row, whose label may wrap and whose intervals may stand below."""
+    """The number of lines of a row: those of its label, or 2 if intervals below figures need more."""
     n_label_lines = 1
     if grid.label_width is not None:
         # a wrapped line is not full, so that a label needs a fifth more

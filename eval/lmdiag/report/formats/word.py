@@ -156,7 +156,10 @@ def _parts_that_fit(grid: Grid) -> list[Grid]:
 
 
 def _add_title(document: Document, number: str, title: str) -> None:
-    """Adds the number of a table, and its title in italics, on the page of the table."""
+    """Adds two paragraphs above a table: its number ("Table 1"), and its title in italics.
+
+    Both are kept on the page of the table.
+    """
     from docx.shared import Pt
 
     number_paragraph = document.add_paragraph()
@@ -169,7 +172,10 @@ def _add_title(document: Document, number: str, title: str) -> None:
 
 
 def _add_note(document: Document, lines: list[str]) -> None:
-    """Adds the note below a table: a sentence per line; an empty paragraph if there are none."""
+    """Adds the note below a table: "Note. " and a sentence per line.
+
+    Without lines, an empty paragraph keeps the distance to what follows.
+    """
     from docx.shared import Pt
 
     paragraph = document.add_paragraph(style=_TABLE_TEXT)
@@ -181,7 +187,11 @@ def _add_note(document: Document, lines: list[str]) -> None:
 
 
 def _column_widths(grid: Grid) -> list[int]:
-    """The width of each column in characters, margins of cells included; labels come first."""
+    """The width of each column in characters, margins of cells included; labels come first.
+
+    For example, [27, 11] for a label that wraps at 24 characters and a cell of 8, with margins of 3
+    characters each.
+    """
     widths = []
     for i, name in enumerate(grid.label_headings):
         lengths = [len(row.labels[i]) for row in grid.rows]
