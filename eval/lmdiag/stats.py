@@ -213,9 +213,9 @@ def mean_interval(values: Values) -> Interval:
 def cell_interval(values: Values, mean: float) -> Interval:
     """Returns the interval of the accuracy of a cell, whose values are 0 or 1, or shares.
 
-    It is Wilson's, with Student's t in place of the normal quantile, and with m (1 - m) / s² items,
-    at which independent answers would have the standard error s of the values; where m is 0 or 1,
-    with all n items. NaN for fewer than eight items.
+    It is Wilson's interval with two changes. Student's t takes the place of the normal quantile.
+    The number of items is m (1 - m) / s², at which independent answers would have the standard
+    error s of the values; if m is 0 or 1, it is n. NaN for fewer than eight items.
 
     Args:
         values: of the items, (n,), without what the items add to all cells; they may be outside of
@@ -433,9 +433,10 @@ def sign_flip(
 def flip_test(sums: Values, differences: Values, *, is_exact: bool = False) -> PairedTest:
     """Returns the test and the interval of `sign_flip` from sums with random signs.
 
-    With a pattern of signs that flips the items F, the sum of the differences less m is at least as
-    far from 0 as the observed one exactly where m is not between the mean over F and the mean over
-    the other items. So p of any m, and with it the interval, follows from these means.
+    A pattern of signs flips a set F of items. The flipped sum of the differences less m is at least
+    as far from 0 as the sum without flips exactly if m does not lie between the mean difference
+    over F and the mean difference over the other items. So p for any m, and with it the interval of
+    all m with a p of at least .05, follows from these two means of each pattern.
 
     Args:
         sums: of the differences and of ones, each with the same random signs, (flips, 2).
@@ -519,9 +520,11 @@ def swap_test(
 
     p is the share of ways to swap the two values of some items that leave a difference at least as
     large as the observed one: of all 2^n ways for up to 12 items, else of random ones, with one
-    added to both counts. NaN where the difference is undefined, and where no item differs. Before
-    the swaps of a correlation, the first variable, which may have another scale in each sample, is
-    ranked within the sample (Spearman) or standardised (Pearson); the second one is the same in
+    added to both counts. p is NaN if the difference is undefined, or if no item differs.
+
+    The items of a correlation have two variables. The first one, e.g. the log-probability by a
+    model, may have another scale in each sample: before the swaps it is ranked within the sample
+    (Spearman) or standardised (Pearson). The second one, e.g. a share of people, is the same in
     both samples.
 
     Args:
@@ -541,7 +544,7 @@ def swap_test(
     n = len(first)
     is_exact = n <= _MOST_EXACT_SWAPS
     n_ways = 2**n if is_exact else swaps
-    at_once = max(1, _VALUES_AT_ONCE // n)
+    at_once = max(1, _VALUES_AT_ONCE // n)  # ways whose samples are in memory at a time
     rng = np.random.default_rng(0) if rng is None else rng
     parts = []
     for start in range(0, n_ways, at_once):

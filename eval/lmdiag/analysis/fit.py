@@ -333,9 +333,13 @@ def _fit_selection(
 ) -> ModelFit:
     """Fits two formulas to the rows that a model's selection keeps, and compares them.
 
+    For example, "rt ~ surprisal + length" and "rt ~ length": how much better the response is
+    predicted with the surprisals of the model.
+
     Args:
         selection: the rows of a table of human measures, with the surprisals of one model.
-        label: which predictors are tested; a part of the name where there are several.
+        label: the predictors that are tested, e.g. "surprisal beyond entropy". It is part of the
+            name of the fit if the procedure has several predictors.
         formula: of the full model.
         baseline_formula: of the same without these predictors.
     """
@@ -350,7 +354,8 @@ def _fit_selection(
     deltas = None  # of the log density of each row
     margin = math.nan
     published_p = math.nan
-    if full.densities is not None and baseline.densities is not None:  # no mixed models
+    # least squares gives the log density of each row, a mixed model does not
+    if full.densities is not None and baseline.densities is not None:
         deltas = full.densities - baseline.densities
         if procedure.folds:  # held out, as Wilcox et al. (2023) do
             margin = _Z * float(deltas.std(ddof=1)) / math.sqrt(len(deltas))
@@ -359,6 +364,7 @@ def _fit_selection(
     units_per_bit = math.log(2) if procedure.units == "nats" else 1.0
     bits = source.values[fitted_rows] / units_per_bit
     response = rows[selection.response].to_numpy()
+    # columns of `ModelFit.words`, which charts and csv files show
     words = {"surprisal": bits, "response": response, "residual": full.residuals, "delta": deltas}
     if source.shares_token is not None:
         words["shares_token"] = source.shares_token[fitted_rows]

@@ -305,9 +305,11 @@ def _fit_by_mixedlm(
 def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
     """Fits a linear model by least squares, in sample or held out.
 
-    In sample, the log density of a row is log N(y; y_hat, s) with s^2 = RSS / n; held out, y_hat
-    and s^2 = RSS / (n_train - p) come from the rows of all other folds, p being the number of
-    coefficients. Their sum is the log-likelihood. Folds are contiguous: R's `cut(1:n, folds)`.
+    The log-likelihood is the sum of the log densities of the rows, log N(y; y_hat, s). In sample,
+    y_hat and s^2 = RSS / n are of all rows, with RSS the residual sum of squares. Held out, y_hat
+    and s^2 = RSS / (n_train - p) of a row come from a fit to the rows of all other folds, with p
+    the number of coefficients. Folds are contiguous, as those of R's `cut(1:n, folds)`: of 6 rows,
+    two folds are the first three and the last three.
 
     Args:
         x: the predictors, (n, p); a column "Intercept" is constant.

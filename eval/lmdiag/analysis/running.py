@@ -43,6 +43,9 @@ class NotInSentence(ValueError):
 def texts_of_words(text_names: Sequence[str], words: Sequence[str]) -> RunningTexts:
     """Returns texts made of words, which are joined by blanks where the script has blanks.
 
+    For example, the words "The", "hen" and "Dogs" of the texts "1", "1" and "2" give the texts
+    {"1": "The hen", "2": "Dogs"}.
+
     Args:
         text_names: name of the text of each word, (n words,).
         words: in the order of the texts.
@@ -165,8 +168,9 @@ def _cuts_without_space(
 def typed_without_space(words: Iterable[str]) -> list[str]:
     """Returns the words that are usually typed without a space before them, as commas are.
 
-    In a text that is made of words and blanks, models read a space there. Dashes, which are typed
-    both ways, do not count, nor do words of scripts without spaces.
+    For example, [",", "."] of the words "Yes", ",", "he", "did" and ".". In a text that is made of
+    words and blanks, models read a space there. Dashes, which are typed both ways, do not count,
+    nor do words of scripts without spaces.
     """
     unspaced = []
     for word in words:

@@ -77,7 +77,8 @@ class Selection:
         self._values_of = {SURPRISAL: source.values}
         if source.entropy is not None:
             self._values_of[ENTROPY] = source.entropy
-        # rows whose earlier words are beyond a gap in the positions
+        # whether the earlier words of a row are beyond a gap in the positions, as of position 5
+        # after position 3; `_values_of_earlier_words` sets it
         self._beyond_gap = np.zeros(len(table.frame), dtype=bool)
         self._meets_column_filters = self.kept  # by the filters of columns that the table has
         self._leave_out_rows()

@@ -100,8 +100,9 @@ def agreement(trials: Trials) -> list[Scores]:
     """
     if not trials.has("agreement"):
         return []
-    no_values = (None,) * len(AGREEMENT_LAYOUT)
+    no_values = (None,) * len(AGREEMENT_LAYOUT)  # of a row without an answer
     rows = [row or no_values for row in trials.predictions["agreement"]]
+    # name such as "ew@top=0.1" -> its value in each row, (n rows,); None becomes NaN
     columns = dict(zip(AGREEMENT_LAYOUT, np.array(rows, dtype=np.float64).T, strict=True))
     contexts = _distinct_contexts(trials)
 
@@ -122,6 +123,7 @@ def agreement(trials: Trials) -> list[Scores]:
     for cutoff in CUTOFFS:
         for name in (f"ew@{cutoff}", f"mw@{cutoff}", f"mass@{cutoff}"):
             scores.append(scores_of(name, columns[name]))
+        # 1 for a context in which no verb is kept at this cut-off, and so EW is not defined
         is_missing = np.isnan(columns[f"ew@{cutoff}"]).astype(np.float64)
         scores.append(scores_of(f"left_out@{cutoff}", is_missing, "proportion"))
     return scores

@@ -80,9 +80,12 @@ def sentence_parts(
         regions: number, name, start and end of each; None to return a part for each word.
         entropies: the entropy before each of `words` in bits; None where they are not known.
         empty_bits: surprisal of a region without words: 0 in test suites, whose formulas need one.
+
+    For example, the parts of "A robin flies" are the words (1, "", 0, 1), (2, "", 2, 7) and (3, "",
+    8, 13), as number, name, start and end, each with its surprisal.
     """
     words = words or ()
-    entropy_before = dict(zip(words, entropies or (), strict=False))
+    entropy_before = dict(zip(words, entropies or (), strict=False))  # {} if not known
     if regions is None:
         matches = enumerate(re.finditer(r"\S+", sentence), start=1)
         spans = [(number, "", *match.span()) for number, match in matches]

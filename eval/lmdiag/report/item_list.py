@@ -88,6 +88,7 @@ def list_items(
     parts_of_runs = [_parts_by_row(table) for table in tables] if is_sentence else []
     levels = tables[0].levels.to_dict("index")
     listed_items = []
+    # all runs have the same items in the same order: `outcomes` are those of one item in each run
     for outcomes in zip(*(records(table.outcomes) for table in tables), strict=True):
         outcome = outcomes[0]
         item = outcome.Index

@@ -176,7 +176,7 @@ def _runs_output(report: Report) -> Output:
     facts = []
     details = {}
     for run_results, label in figures.sources:
-        look = 0  # without a colour
+        look = 0  # number of the model's colour; 0 for none, as of a model without charts
         if label in detailed_labels and len(results) > 1:
             look = detailed_labels.index(label) + 1
         facts.append(labels.model_fact(run_results)._replace(name=label, look=look))
@@ -491,7 +491,10 @@ def _differences_section(report: Report) -> Section:
 def _diagnostic_section(report: Report, section: Section, number: int) -> Section:
     """Returns the section of a diagnostic with texts, charts and items beside its tables.
 
+    Charts and items are made when a format reads them, since they take long.
+
     Args:
+        report: what is shown of the runs.
         section: with its tables.
         number: of the section in the page, from 1.
     """

@@ -65,17 +65,20 @@ def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Gr
         shape: says which columns of `table` are the sides of the printed table.
         table: a row per figure, see `ReportFigures.select`.
     """
-    if "setting" in shape.rows:  # the human baseline is the same for all models
+    if "setting" in shape.rows:
+        # the human baseline is a setting that every run has with the same figures: it has one row
         is_repeated = table.duplicated(["setting", "address"]) & (table["setting"] == HUMAN)
         table = table[~is_repeated]
     sides = (*shape.rows, shape.columns)
-    names_of = dict[str, dict[str, str]]()  # side -> value -> what readers see
+    # side -> value -> what readers see, e.g. "level" -> "neg" -> "negated"
+    names_of = dict[str, dict[str, str]]()
     for side in sides:
         names = table.get(f"{side}_label", table[side])
         names_of[side] = dict(zip(table[side], names, strict=True)) | {**shape.labels}
     n_runs = len(figures.sources)
     references = _reference_cells(figures, table)  # model of the paper -> its cells
-    cells = _pivot_cells(shape, table, n_runs, [*references.values()])  # by values and run
+    # (values of the rows' sides, run) -> value of the columns -> cell
+    cells = _pivot_cells(shape, table, n_runs, [*references.values()])
     ranks = [_ranks_in(table, side) for side in shape.rows]
     columns = _ranks_in(table, shape.columns)
     has_model_labels = n_runs > 1 or not shape.rows

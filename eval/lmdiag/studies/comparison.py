@@ -452,8 +452,9 @@ def _undefined_comparison(pair: ScoredPair) -> Comparison:
 def _same_by_construction(pairs: Sequence[ScoredPair]) -> dict[int, int]:
     """Position of a pair -> position of the pair of another measure whose test is the same.
 
-    Only measures of `SAME_TEST` can have such a pair (`tse` that of `sensitivity`), and they do if
-    the scores of both models are equal.
+    For example, {3: 1} if the pair 3 is of `tse` and the pair 1 of `sensitivity`, of the same two
+    models with the same scores. Only measures of `SAME_TEST` can have such a pair. The same test
+    counts once when p-values are adjusted.
     """
     positions = {(pair.key, pair.number): position for position, pair in enumerate(pairs)}
     same_as = {}

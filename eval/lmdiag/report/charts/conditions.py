@@ -56,6 +56,7 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
     else:
         level_columns = conditions[:1]
         series_columns = conditions[1:2]
+    # columns that tell cells apart; each cell has the values of its first items
     keys = [column for column in ("suite", "model", *conditions) if column in items]
     items = items[items.groupby(keys, sort=False).cumcount() < _MOST_ITEMS]
     rows = pd.concat([cells.rename(columns=ANALYSIS_TO_CHART), items], ignore_index=True)

@@ -77,7 +77,7 @@ def scatter(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
     protocol = task_runs.runs[0].results.protocol
     asks = "choice" if protocol.elicitation == "choice" else task_runs.diagnostic.asks
     texts = _PAIR_TEXTS[asks]
-    is_bits = asks == "sentence"
+    is_bits = asks == "sentence"  # sentences have surprisals in bits, others probabilities
     # of words also: whether the good one is more probable by more than the threshold of the run
     far_verdict = f"good by > {protocol.threshold:g}" if asks == "word" else ""
     tables = [_pairs(items, chart, far_verdict) for items in task_runs.items]
@@ -86,11 +86,12 @@ def scatter(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
         "x": axis_of("bad", texts.axis.format("bad"), values, is_bits=is_bits),
         "y": axis_of("good", texts.axis.format("good"), values, is_bits=is_bits),
     }
-    ends = axes["x"]["scale"]["domain"]
+    ends = axes["x"]["scale"]["domain"]  # both axes have the same
     diagonal = _line(ends, ends, axes)
     lines = [diagonal]
     reading = texts.reading
     if far_verdict:
+        # a straight line of equal differences is a curve on logarithmic axes
         bad_values = np.geomspace(*ends)
         bad_values = bad_values[bad_values + protocol.threshold <= 1]
         good_values = bad_values + protocol.threshold

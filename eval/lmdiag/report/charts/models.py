@@ -137,12 +137,16 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
         has_chance = data["chance"].notna().groupby([data["task"], data["address"]])
         data["is_further"] = ~has_chance.transform("any")
     plots = []
+    # a chart for each task, of its figures in percent ("%") or in other units ("")
     keys = ["task", "title", "form", "is_further"]
     for plot_key, rows in data.dropna(subset="at").groupby(keys, sort=False):
         task, title, form, is_further = plot_key
         figure_names = "figures"
-        if rows["series"].nunique() == 1:  # a line per figure, in one panel
+        if rows["series"].nunique() == 1:
+            # one model or family: its figures are the lines of one panel
             rows = rows.assign(series=rows["panel"]).drop(columns=["panel", "human"])
+            # "sensitivity, simple" and "sensitivity, natural" become "simple" and "natural", and
+            # the caption names the sensitivity
             prefix = _shared_prefix(distinct(rows, "series"))
             if prefix:
                 figure_names = prefix.removesuffix(", ")

@@ -294,7 +294,7 @@ def _parts_of_rows(grid: Grid) -> Iterator[Grid]:
 
 
 def _n_lines(grid: Grid, row: GridRow) -> int:
-    """The number of lines of a row: those of its label, or 2 if intervals below figures need more."""
+    """The number of lines of a row: those of its label, but at least 2 with intervals below."""
     n_label_lines = 1
     if grid.label_width is not None:
         # a wrapped line is not full, so that a label needs a fifth more
