@@ -223,7 +223,7 @@ def test_a_column_that_is_said_to_have_words_makes_a_table_of_words(tmp_path):
     ("--conditions a, --layers 1", '"condition" in the menus of the columns and More options'),
 ])  # fmt: skip
 def test_messages_with_options_name_the_entries_of_menus(message, place):
-    assert f"On this page, use {place}." in html.unescape(html_parts.problem(message))
+    assert f"On this page, use {place}." in html.unescape(html_parts.problem_html(message))
 
 
 def test_a_file_that_unpacks_to_hundreds_of_megabytes_is_not_read(tmp_path):
@@ -245,7 +245,7 @@ def test_names_and_texts_are_escaped(tmp_path):
     columns = [column for column in found.columns if not column.is_made]
     parts = [html_parts.table(found), html_parts.column(columns), html_parts.column_note(columns)]
     parts += [
-        html_parts.problem(HOSTILE),
+        html_parts.problem_html(HOSTILE),
         html_parts.progress(HOSTILE, 0.5),
         html_parts.framed(HOSTILE),
     ]

@@ -122,7 +122,7 @@ def table_call(
 
     Args:
         table_check: how the table is read.
-        function: one of `lmdiag.app.menus.PURPOSES`.
+        function: one of `lmdiag.app.menus.FUNCTION_TEXTS`.
         models: names of models; `BadInput` if there are none, or too many.
         settings: further choices on the page: response, unit, layers, region -> what was chosen; ""
             for the default. Those that the function does not have are left out.

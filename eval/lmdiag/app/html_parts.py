@@ -125,7 +125,11 @@ def _facts(table_check: TableCheck) -> Markup:
 
 
 def column(columns: Sequence[CheckedColumn]) -> str:
-    """Returns the name and the first values of a column, or of several regions."""
+    """Returns as HTML the name and the first values of a column, or of several regions.
+
+    Several regions are named by the first and the last, "region_1 to region_4", and have the values
+    of the first.
+    """
     first = columns[0]
     name = first.name if len(columns) == 1 else f"{first.name} to {columns[-1].name}"
     values = Markup("").join(
@@ -135,7 +139,9 @@ def column(columns: Sequence[CheckedColumn]) -> str:
 
 
 def column_note(columns: Sequence[CheckedColumn]) -> str:
-    """Returns the problems of a column, then its levels, or why it has its use.
+    """Returns as HTML the problems of a column, then its levels, or why it has its use.
+
+    For example, "<p>pl 24 rows · sg 24 rows</p>" for a condition without problems.
 
     Args:
         columns: one column, or neighbouring regions, of which the problems of all are shown.
@@ -144,7 +150,7 @@ def column_note(columns: Sequence[CheckedColumn]) -> str:
     note = Markup("")
     for column in columns:
         for line in column.problems:
-            note += Markup(problem(line))
+            note += problem_html(line)
     if first.levels:
         levels = " · ".join(f"{level} {n:,} rows" for level, n in first.levels.items())
         note += Markup("<p>{}</p>").format(shortened(levels, _LONGEST_LEVELS))
@@ -153,8 +159,11 @@ def column_note(columns: Sequence[CheckedColumn]) -> str:
     return note
 
 
-def problem(text: str) -> str:
-    """Returns an error or a warning, with a hint where its options are on the page."""
+def problem_html(text: str) -> Markup:
+    """Returns an error or a warning as HTML, with a hint where its options are on the page.
+
+    The text is escaped.
+    """
     line = Markup('<p class="problem" role="alert">{}<span>{}</span></p>')
     return line.format(visible(shortened(text, _LONGEST_PROBLEM)), _hint(text))
 

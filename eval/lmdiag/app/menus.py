@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from lmdiag.tables.table_files import TABLE_SUFFIXES
 
-PURPOSES = {
+FUNCTION_TEXTS = {
     "run": "Ask models about the texts",
     "cloze": "Compare responses of people with models (cloze norms)",
     "fit": "Fit reading times with the surprisals of models",
     "analyse": "Analyse a response of people, without a model",
 }
-"""Function of the Python API -> what it does, in words."""
+"""Function of the Python API -> its text in the menu, which says what it does."""
 
 FIT_NEEDS = "Fitting reading times needs a column of words, one in each row, and one of times."
 

@@ -129,7 +129,7 @@ class Page:
         draw = gr.render([self.version], [self.version.change], queue=False, show_progress="hidden")
         draw(self._draw_table_check)
         self.function = gr.Radio(
-            menu_choices(menus.PURPOSES), value="run", label="What to do with the table",
+            menu_choices(menus.FUNCTION_TEXTS), value="run", label="What to do with the table",
             visible=False, elem_id="function",
         )  # fmt: skip
 
@@ -233,39 +233,41 @@ class Page:
         return self._table_updates(visit)
 
     def on_choice(self, kind: str, function: str, request: gr.Request) -> Updates:
-        """Shows the steps that belong to what a person has, and to what is to be done with it.
+        """Shows the steps of the page for the chosen kind of data and the chosen function.
 
         Args:
-            kind: "own" for a table, "published" for published diagnostics.
-            function: one of `lmdiag.app.menus.PURPOSES`; "analyse" asks no model.
+            kind: "own" for a table of the user, "published" for published diagnostics.
+            function: what to do with a table, one of `lmdiag.app.menus.FUNCTION_TEXTS`.
         """
         visit = self.visit(request)
         visit.function = function
-        is_own = kind == _OWN
+        is_published = kind == _PUBLISHED
+        can_run = is_published or _has_readable_table(visit)
+        asks_models = is_published or function != "analyse"  # which analyses people's responses
         return {
-            self.table_step: gr.update(visible=is_own),
-            self.published_step: gr.update(visible=not is_own),
-            self.models_and_run: gr.update(visible=not is_own or _is_read(visit)),
-            self.models_step: gr.update(visible=not is_own or function != "analyse"),
+            self.table_step: gr.update(visible=not is_published),
+            self.published_step: gr.update(visible=is_published),
+            self.models_and_run: gr.update(visible=can_run),
+            self.models_step: gr.update(visible=asks_models),
         }
 
     def _table_updates(self, visit: Visit) -> Updates:
-        """Returns what follows from how the table is read, for the widgets `table_outputs`.
+        """Returns the updates of the widgets `table_outputs` after a table was read.
 
-        A result of what was read before is hidden.
+        The result of an earlier run is hidden, since it may be of another table.
         """
         table_check = visit.table_check
-        name = visit.function or "run"
+        function = visit.function or "run"  # "" without a table
         regions = html_parts.region_names(table_check) if table_check else {}
         return {
             self.version: visit.version,
             self.function: gr.update(
-                visible=_is_read(visit),
-                value=name,
+                visible=_has_readable_table(visit),
+                value=function,
                 info="" if _has_words(visit) else menus.FIT_NEEDS,
             ),
-            self.models_and_run: gr.update(visible=_is_read(visit)),
-            self.models_step: gr.update(visible=name != "analyse"),
+            self.models_and_run: gr.update(visible=_has_readable_table(visit)),
+            self.models_step: gr.update(visible=function != "analyse"),
             self.region: gr.update(
                 visible=bool(regions),
                 choices=menu_choices(menus.WHOLE_OR_EACH | regions),
@@ -288,7 +290,7 @@ class Page:
             gr.HTML(visit.without_folder(html_parts.table(table_check)), key="table")
             self._draw_remedies(table_check.proposed())
             for line in html_parts.general_problems(table_check):
-                gr.HTML(visit.without_folder(html_parts.problem(line)))
+                gr.HTML(visit.without_folder(html_parts.problem_html(line)))
                 self._draw_remedies(table_check.remedies(line))
             for columns in visit.column_groups()[:_MAX_COLUMN_MENUS]:
                 self._draw_columns(visit, table_check, columns)
@@ -332,7 +334,7 @@ class Page:
         """Returns a handler that reads the table with these keywords of `lmdiag.check`."""
 
         def on_click(request: gr.Request) -> Updates:
-            """Reads the table again; its widgets follow."""
+            """Reads the table again, and returns the updates of its widgets."""
             visit = self.visit(request)
             visit.read_again(options)
             return self._table_updates(visit)
@@ -340,14 +342,18 @@ class Page:
         return on_click
 
     def _use_handler(self, names: list[str]) -> Callable[..., Updates]:
-        """Returns a handler that reads the table with the use of some columns that is chosen."""
+        """Returns a handler that gives some columns the use that is chosen in their menu.
+
+        Args:
+            names: the columns of the menu: one column, or neighbouring regions.
+        """
 
         def on_input(use: str, request: gr.Request) -> Updates:
             """Reads the table again, unless the columns have the use already."""
             visit = self.visit(request)
             if visit.change_use(names, use):
                 return self._table_updates(visit)
-            return {self.version: visit.version}
+            return {self.version: visit.version}  # nothing has changed
 
         return on_input
 
@@ -363,10 +369,10 @@ class Page:
         message in place of the progress bar.
 
         Args:
-            version: the number of the reading that the page shows.
+            version: `Visit.version` of the reading of the table that the page shows.
         """
         visit = self.visit(request)
-        settings = {"region": region, "unit": unit, "layers": layers}
+        settings = {"region": region, "unit": unit, "layers": layers}  # "" for the default
         try:
             with visit.lock:  # a table that is being read is waited for
                 if kind == _PUBLISHED:
@@ -375,14 +381,15 @@ class Page:
                     raise BadInput("give a table that can be read, or choose an example")
                 else:
                     if version != visit.version:
-                        # the page shows the reading before: its menus are not those of this one
+                        # the table was read again after the page had sent its values: the menus
+                        # of function and region were those of the reading before
                         function = visit.function
                         settings["region"] = ""
                     settings["response"] = visit.response
                     call = calls.table_call(visit.table_check, function, models, settings)
                 job = visit.start(call)
         except BadInput as problem:
-            return self._updates_after_run(html_parts.problem(str(problem)))
+            return self._updates_after_run(html_parts.problem_html(str(problem)))
         return self._updates_during_run(job)
 
     def on_stop(self, request: gr.Request) -> Updates:
@@ -400,7 +407,7 @@ class Page:
             return self._updates_during_run(job)
         if job.problem:
             visit.add_problem(job.problem)
-            problem = visit.without_folder(html_parts.problem(job.problem))
+            problem = visit.without_folder(html_parts.problem_html(job.problem))
             updates = self._updates_after_run(problem)
             updates[self.version] = visit.version
         else:
@@ -450,7 +457,7 @@ class Page:
         return updates
 
 
-def _is_read(visit: Visit) -> bool:
+def _has_readable_table(visit: Visit) -> bool:
     """Returns whether a visit has a table that can be read."""
     return visit.table_check is not None and not visit.table_check.error
 

@@ -43,8 +43,8 @@ class Visit:
         folder: the folder of its files, which is removed when the window is closed.
         table_check: how its table is read; None without a table.
         response: column of the response of a table of responses or words; "" for none.
-        function: what is to be done with its table, one of `lmdiag.app.menus.PURPOSES`; "" for the
-            function that fits the table.
+        function: what is to be done with its table, one of `lmdiag.app.menus.FUNCTION_TEXTS`; ""
+            for the function that fits the table.
         version: number that grows with each reading, so that the page knows when to draw again.
         job: its latest run; None before the first.
         lock: held while a table is read: a run that is started meanwhile uses the new reading.
@@ -291,10 +291,16 @@ class Job(Thread):
             RUN_SLOTS.release()
 
     def _show_progress(self, n_done: float, n_total: int) -> None:
-        """Updates the progress bar: `n_done` of `n_total` contexts or sentences are answered.
+        """Updates the progress bar, or raises `Stopped` if the user has stopped the run.
 
-        The function that is called reports after each batch, for one model after the other. Raises
-        `Stopped`, which ends this function, if the run was stopped.
+        The function of `call`, for example `lmdiag.run`, calls this method again and again while a
+        model answers. An exception that is raised here leaves that function, and `Job.run` catches
+        it.
+
+        Args:
+            n_done: contexts or sentences that the model has answered. It is a fraction within a
+                batch: a half of a batch of 32 counts as 16.
+            n_total: contexts or sentences that the model is asked; each model begins at 0 again.
         """
         if self.stopped.is_set():
             raise Stopped
