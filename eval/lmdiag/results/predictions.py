@@ -26,7 +26,7 @@ from lmdiag.files.writing import replacing
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.measures.scores import without_differences
 from lmdiag.results.original_code import is_original_output, original_records
-from lmdiag.results.results import advice_to_overwrite
+from lmdiag.results.results import advising_to_overwrite
 from lmdiag.stimuli.perturbations import NONE
 from lmdiag.text import first_problem, suggest, type_adapter
 from lmdiag.types import BadInput, SentenceAnswer, WordSpan
@@ -435,11 +435,20 @@ def ids_text(names: Sequence[str]) -> str:
 def read_run(
     file: Path, stimuli: Mapping[str, Stimuli]
 ) -> dict[str, dict[SettingKey, Predictions]]:
-    """Returns task -> (perturbation, run) -> predictions in the order of the task's rows.
+    """Returns task -> (perturbation, shuffle) -> predictions in the order of the task's rows.
 
-    `BadInput` if `predictions.parquet` is missing or damaged, or a setting has other ids than rows.
+    Args:
+        file: `predictions.parquet` of a run. A setting in it has the rows of all tasks that were
+            asked in this setting.
+        stimuli: task -> its rows. No id is in two tasks: `lmdiag.runs.inputs.load_inputs` refuses
+            that.
+
+    Raises:
+        BadInput: the file is missing or damaged, has an id that no task has, lacks some rows of a
+            task, or has probabilities that cannot be true together. The message ends with the
+            advice to run again with --overwrite.
     """
-    with advice_to_overwrite():
+    with advising_to_overwrite():
         predictions_of_setting = read(file)
         ids_of_task = {task: rows.columns()["id"] for task, rows in stimuli.items()}
         task_of_id = {row_id: task for task, row_ids in ids_of_task.items() for row_id in row_ids}
@@ -451,6 +460,7 @@ def read_run(
                 raise BadInput(f"{file}: {ids_text(foreign_ids)} in none of the tasks {tasks}")
             tasks_of_setting = dict.fromkeys(task_of_id[row_id] for row_id in predictions.id)
             for task in tasks_of_setting:
+                # foreign to a task are here the rows of the other tasks in the same setting
                 aligned = align(predictions, ids_of_task[task], str(file), foreign=True)
                 check_possible(aligned, stimuli[task], str(file))
                 settings_of_task[task][key] = aligned
@@ -498,6 +508,7 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
         shuffles = [part for key, part in sorted(predictions_of.items()) if key[0] == setting]
         if not shuffles:
             raise BadInput(f"{path} has no setting {setting}: run it with --perturb {setting}")
+        # the file may have rows of other tasks, too: they are left out
         aligned_shuffles = [align(part, row_ids, str(path), foreign=True) for part in shuffles]
         return ExternalPredictions(aligned_shuffles, [], [])
     if setting != "none":

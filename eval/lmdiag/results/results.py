@@ -416,8 +416,11 @@ def with_digest(document: Mapping[str, Any]) -> bytes:
 
 
 @contextmanager
-def advice_to_overwrite() -> Iterator[None]:
-    """Ends a message on a damaged file of a run with the remedy."""
+def advising_to_overwrite() -> Iterator[None]:
+    """Adds ": run again with --overwrite" to the message of a `BadInput` that the block raises.
+
+    The block reads a file of a run that may be damaged.
+    """
     try:
         yield
     except BadInput as error:

@@ -36,7 +36,7 @@ from lmdiag.results.results import (
     DataInfo,
     Results,
     SettingResults,
-    advice_to_overwrite,
+    advising_to_overwrite,
     read_record,
     with_digest,
 )
@@ -84,11 +84,19 @@ class RunDirectory:
         self._lock = ExitStack()
 
     def open(self, identity: Mapping[str, Any], *, overwrite: bool) -> bool:
-        """Takes the directory for a run; returns whether a finished one is already there.
+        """Takes the directory for a run; returns whether the finished run is already there.
 
         A finished run whose predictions are gone counts as unfinished. What a killed process left
-        behind is removed. `BadInput` if another process is at work here, the directory belongs to
-        another run, or its files are damaged.
+        behind is removed.
+
+        Args:
+            identity: what two runs must have in common to share a directory, as
+                `lmdiag.results.identity` returns it.
+            overwrite: whether an earlier run in the directory is removed first.
+
+        Raises:
+            BadInput: another process is at work here, the directory belongs to another run, or its
+                files are damaged.
         """
         self.take()
         if overwrite:
@@ -100,7 +108,7 @@ class RunDirectory:
             check_files(self.path, results)
             self._remove(IDENTITY)
             return True
-        # the file that makes the directory that of this run, until it has results
+        # until the directory has results, this file says which run it belongs to
         writing.write_atomically(self.path / IDENTITY, json.dumps(identity, indent=1).encode())
         (self.path / RESULTS).unlink(missing_ok=True)
         return False
@@ -120,7 +128,7 @@ class RunDirectory:
         """
         file = self.path / IDENTITY
         if file.exists():
-            with advice_to_overwrite():
+            with advising_to_overwrite():
                 identity = reading.read_json(file)
                 if not isinstance(identity, dict):
                     raise BadInput(f"{file}: expected an object, not {type(identity).__name__}")
@@ -137,9 +145,12 @@ class RunDirectory:
     def _refuse_other_run(
         self, identity: Mapping[str, Any], owner: Mapping[str, Any] | None
     ) -> None:
-        """Refuses a run with an identity if the directory belongs to another one.
+        """Raises `BadInput`, with the difference, if the directory belongs to another run.
 
-        `owner` is the identity of the run in the directory; None if it is empty.
+        Args:
+            identity: of the run that is to be made.
+            owner: identity of the run in the directory; None if the directory is empty. Facts of
+                the owner that `identity` does not have, as "entropy", do no harm.
         """
         if owner is None:
             return
@@ -148,7 +159,8 @@ class RunDirectory:
             new = str(value)
             if old == new:
                 continue
-            old_without_data = re.sub(r"\|data:[^|]*", "", old)  # of signatures
+            # signatures name the data as "data:1a2b3c4d"; other facts have no such part
+            old_without_data = re.sub(r"\|data:[^|]*", "", old)
             new_without_data = re.sub(r"\|data:[^|]*", "", new)
             if old_without_data == new_without_data:
                 raise BadInput(changed_data_message(self.path))
@@ -202,10 +214,10 @@ def check_files(path: Path, results: Results) -> None:
 
 
 def run_folders(paths: Iterable[Path]) -> list[Path]:
-    """Returns the run directories among and below some paths.
+    """Returns the run directories among some paths and inside them.
 
-    A folder of runs, that of a model or an `--output`, is replaced by its run directories, in the
-    order of their names. Any other path is returned as it is.
+    A folder of runs is replaced by its run directories, in the order of their names: "results" by
+    "results/gpt2/role88-token" and "results/gpt2/role88-word". Any other path is returned as it is.
     """
     folders = []
     for path in paths:
@@ -213,6 +225,7 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
             folders.append(path)
             continue
         with reading.readable(path):
+            # in the folder of a model, and in an `--output`, which has the folders of models
             files = [*path.glob(f"*/{RESULTS}"), *path.glob(f"*/*/{RESULTS}")]
         run_directories = sorted(file.parent for file in files)
         folders += run_directories or [path]
@@ -236,9 +249,9 @@ def unfinished_runs(paths: Iterable[Path]) -> list[Path]:
 
 
 def record_failure(folder: Path, problem: str) -> None:
-    """Writes why the run of a model failed into its folder.
+    """Writes why the run of a model failed into `failed.txt` in the folder of the model.
 
-    If `problem` is "", it did not fail: what an earlier command wrote is removed.
+    If `problem` is "", the run did not fail, and the file of an earlier command is removed.
     """
     file = folder / FAILED
     if problem:
@@ -249,7 +262,10 @@ def record_failure(folder: Path, problem: str) -> None:
 
 
 def failures(paths: Iterable[Path]) -> list[str]:
-    """Returns why models in paths and in folders below them failed, a line for each."""
+    """Returns a line for each model that failed: what `record_failure` wrote into its folder.
+
+    `paths` are folders of models, or folders that have such folders.
+    """
     files = set[Path]()
     for path in paths:
         if reading.is_folder(path):
@@ -284,7 +300,7 @@ def read_results(path: Path) -> Results:
 
 def _read_without_checks(path: Path) -> Results:
     """Returns the content of `results.json`, which is not compared with the predictions."""
-    with advice_to_overwrite():
+    with advising_to_overwrite():
         return read_record(Results, path / RESULTS)
 
 
@@ -312,14 +328,18 @@ class Run(Presentable):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Task -> a text that is the same for the same rows in a task of another name.
+        """Task -> a text that two tasks have in common if their rows are the same.
 
-        See `Stimuli.content`.
+        The names of the tasks may differ; see `Stimuli.content`.
         """
         return {task: rows.content for task, rows in self.stimuli.items()}
 
     def asked(self, task: str, setting: str = NONE, shuffle: int = 0) -> Stimuli:
-        """Returns the rows of a task as they were asked in a setting."""
+        """Returns the rows of a task as they were asked in a setting.
+
+        In the setting "none" they are the rows of the data set; in any other one, these rows with
+        the perturbation. `shuffle` is the number of the shuffle, from 0.
+        """
         rows = self.stimuli[task]
         seed = self.results.protocol.seed
         return rows if setting == NONE else perturb(rows, setting, shuffle, seed)
@@ -327,7 +347,12 @@ class Run(Presentable):
     def scores_of(self, task: str, setting: str = NONE, shuffle: int = 0) -> MeasureScores:
         """Returns measure -> its per-item scores in a setting; {} if there are no predictions.
 
-        They are computed when they are first asked for, and kept.
+        Scores are computed when they are first asked for, and kept in `scores`.
+
+        Args:
+            task: name of the task.
+            setting: "none", or the name of a perturbation.
+            shuffle: number of the shuffle of the words, from 0; 0 in a setting without shuffles.
         """
         key = task, setting, shuffle
         if key in self.scores:
@@ -341,20 +366,25 @@ class Run(Presentable):
 
     @property
     def _scoring_arguments(self) -> tuple[Protocol, tuple[Fold, ...], Kind]:
-        """The last arguments of `item_scores` and `evaluate`: protocol, folds and kind."""
+        """The arguments of `item_scores` and `evaluate` after rows and predictions.
+
+        They are the protocol, the differences between words that do not count (`Fold`), and the
+        kind of the model.
+        """
         model = self.results.model
         return self.results.protocol, model.word_folds, model.kind
 
     def shuffles_of(self, task: str, setting: str) -> list[MeasureScores]:
-        """Returns measure -> its per-item scores for each shuffle of a setting.
+        """Returns one dictionary, measure -> its per-item scores, for each shuffle of a setting.
 
-        A setting that is not shuffled has one.
+        A setting without shuffles has one dictionary.
         """
-        keys = sorted(self.predictions.get(task, {}))
+        keys = sorted(self.predictions.get(task, {}))  # by setting, then by number of the shuffle
         return [self.scores_of(task, setting, shuffle) for name, shuffle in keys if name == setting]
 
     def evaluated(self, task: str, setting: str) -> SettingResults:
         """Returns the figures of a setting as they follow from predictions and rows."""
+        # the order of the shuffles is that of `shuffles_of`, whose scores belong to them
         in_order = sorted(self.predictions[task].items())
         shuffles = [predictions for (name, _), predictions in in_order if name == setting]
         return evaluate(
@@ -453,8 +483,9 @@ def load_runs(
 
     Args:
         paths, data: see `load_run`.
-        without_data: is given a line for each run whose data cannot be read: it has no rows, and
-            its figures cannot be compared with its predictions. None to refuse it.
+        without_data: is called with a line for each run whose data cannot be read. Such a run is
+            returned without rows, and its figures are not compared with its predictions. With None,
+            it is refused.
     """
     stimuli_read: dict[str, Stimuli] = {}
     runs = []
@@ -467,7 +498,7 @@ def load_runs(
         except BadInput as error:
             if without_data is None:
                 raise
-            with advice_to_overwrite():  # damaged predictions are refused without their rows, too
+            with advising_to_overwrite():  # damaged predictions are refused without their rows, too
                 read_predictions(folder / PREDICTIONS)
             effect = "effects are left out, and figures not compared with the predictions"
             without_data(f"lmdiag: {folder}: {effect}: {error}")
@@ -487,8 +518,10 @@ def _rows_of(
     Args:
         path: run directory.
         results: of the run.
-        data: where the data set is; None for where it was, also seen from folders above the run.
-        stimuli_read: rows that were read before, by what they were read from; gets these, too.
+        data: where the data set is; None for where it was when the run was made, see
+            `_source_of_run`.
+        stimuli_read: cache of rows; its keys are source, task and options of reading. It gets the
+            rows that are read here.
     """
     from lmdiag import stimuli
 
@@ -522,10 +555,11 @@ def _rows_of(
 
 
 def _source_of_run(path: Path, data: DataInfo) -> str:
-    """Returns where the data of a run are now: the first place that has data, as a path.
+    """Returns the path of the data of a run, or the name of its data set on the Hub.
 
-    That is where they were, seen from here or from a folder above the run directory, or their place
-    as seen from the run directory. If there are none, it is the name of a data set on the Hub.
+    A run may have been moved together with its data. So the path that the user once gave is tried
+    from the current directory, and then from each folder above the run directory; and last the path
+    from the run directory to the data. The first path that has data is returned.
     """
     from lmdiag import stimuli
 
@@ -552,7 +586,7 @@ def open_run(path: Path, results: Results, stimuli: Mapping[str, Stimuli]) -> Ru
     for task, predictions_of_setting in read_run(path / PREDICTIONS, stimuli).items():
         predictions[task] = {}
         for key, part in predictions_of_setting.items():
-            # the file does not say how the model was asked, the results do
+            # predictions.parquet does not say how the model was asked, but results.json does
             predictions[task][key] = replace(part, **recorded_options, model=results.model)
     run = Run(path, results, stimuli, predictions)
     computed_results: dict[str, dict[str, SettingResults]] = {}
@@ -595,10 +629,11 @@ class Runs(Presentable, list[Run]):
 
 
 def joined_runs(runs: Sequence[Run]) -> list[Run]:
-    """Returns the runs, those of one model on different tasks as one, in the order given.
+    """Returns runs in the order given, in which runs of one model on different tasks are one.
 
-    They are joined if the model is the same (commit and dtype included), no task is in two of them,
-    and their protocols differ in tasks, perturbations and verbs alone.
+    A run of gpt2 on role88 and another one on neg136 become one run on role88 and neg136. Runs are
+    joined if the model is the same (commit and dtype included), no task is in two of them, and
+    their protocols differ in tasks, perturbations and verbs alone.
     """
     groups: list[list[Run]] = []
     for run in runs:
@@ -606,13 +641,14 @@ def joined_runs(runs: Sequence[Run]) -> list[Run]:
             if all(_can_join(member.results, run.results) for member in group):
                 group.append(run)
                 break
-        else:
+        else:  # the run fits into no group
             groups.append([run])
     return [_join(group) if len(group) > 1 else group[0] for group in groups]
 
 
 def _can_join(a: Results, b: Results) -> bool:
     """Whether two results are of one model, asked in the same way on different tasks."""
+    # options that may differ; entropies change no figure
     ignored: dict[str, Any] = {"tasks": (), "perturb": (), "verbs": None, "entropy": False}
     is_asked_alike = replace(a.protocol, **ignored) == replace(b.protocol, **ignored)
     return a.model == b.model and is_asked_alike and a.tasks.keys().isdisjoint(b.tasks)
@@ -621,7 +657,8 @@ def _can_join(a: Results, b: Results) -> bool:
 def _join(runs: Sequence[Run]) -> Run:
     """Returns several runs of one model as one run with the tasks of all.
 
-    Contexts and seconds are added up; what else is recorded once per run is that of the first.
+    The numbers of contexts and of seconds are sums over the runs. Other facts that a run records
+    once, as its device, are those of the first run.
     """
     parts = [run.results for run in runs]
     base = parts[0]
@@ -654,7 +691,10 @@ def _join(runs: Sequence[Run]) -> Run:
 
 
 def _protocol_of_all(protocols: Sequence[Protocol]) -> Protocol:
-    """Returns protocols that differ in tasks, perturbations and verbs alone as one."""
+    """Returns the protocol of a joined run, with the tasks and perturbations of all protocols.
+
+    The protocols differ in tasks, perturbations and verbs alone.
+    """
     tasks = [task for protocol in protocols for task in protocol.tasks]
     perturbations = dict.fromkeys(name for protocol in protocols for name in protocol.perturb)
     numbers_of_verbs = [protocol.verbs for protocol in protocols if protocol.verbs]

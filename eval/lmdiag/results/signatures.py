@@ -60,9 +60,10 @@ def signature(
 
 
 def _model_of_word_counts(model: ModelInfo) -> str | None:
-    """Returns what names a model of word counts in signatures; None for other models.
+    """Returns the name of a model of word counts in signatures; None for other models.
 
-    That is `frequency:en`, or `ngram:FILE@DIGEST` with the first eight digits of the digest.
+    For example "frequency:en", or "ngram:books.arpa@1a2b3c4d" with the beginning of the digest of
+    the file.
     """
     if not model.counts_words:
         return None
@@ -88,7 +89,10 @@ def comparable_part(text: str) -> str:
 def cited_signatures(texts: Iterable[str]) -> list[str]:
     """Returns the distinct signatures as `cited_signature` shows them.
 
-    Those that can be compared are one: their `comparable_part`.
+    Signatures that differ only in the model at their end are shown once, without the model.
+
+    >>> cited_signatures(["lmdiag:0.2|data:1a2b|model:frequency:en", "lmdiag:0.2|data:1a2b"])
+    ['lmdiag:0.2|data:1a2b']
     """
     groups: dict[str, set[str]] = {}
     for text in texts:
@@ -98,9 +102,10 @@ def cited_signatures(texts: Iterable[str]) -> list[str]:
 
 
 def cited_signature(text: str) -> str:
-    """Returns a signature as tables, pages and papers show it: without what decided nothing.
+    """Returns a signature as tables, pages and papers show it, without options that had no effect.
 
-    Those are the number of shuffles and the seed where nothing was shuffled or drawn.
+    The number of shuffles is left out if nothing was shuffled, and the seed if nothing was shuffled
+    and no sample was drawn.
 
     >>> cited_signature("lmdiag:0.2|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0")
     'lmdiag:0.2|data:1a2b3c4d|unit:token|k:1,5|t:0.01'
@@ -116,9 +121,15 @@ def cited_signature(text: str) -> str:
 
 
 def combined_fingerprint(fingerprints: Mapping[str, str]) -> str:
-    """Returns one fingerprint of the data of several tasks; of a single task, its own.
+    """Returns one fingerprint for the data of several tasks, as eight hexadecimal digits.
 
-    `fingerprints` is task -> fingerprint of its data.
+    The fingerprint of a single task stays as it is.
+
+    Args:
+        fingerprints: task -> fingerprint of its data.
+
+    >>> combined_fingerprint({"role88": "1a2b3c4d"})
+    '1a2b3c4d'
     """
     if len(fingerprints) == 1:
         [fingerprint] = fingerprints.values()
@@ -135,11 +146,18 @@ _DEVICE = r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)"
 
 
 def model_slug(model_id: str, revision: str | None, name: str | None = None) -> str:
-    """Returns the folder name of a model; `name` (`--name`) takes the place of the id.
+    """Returns the folder name of a model, which is safe on every system.
 
-    `org/name` becomes org--name, and so does a relative path of a local folder. Of an absolute
-    path, and of one that begins with `..`, it is the last name, with the folder above it where the
-    last name is only a training step.
+    Of a local folder with an absolute path, or with one that begins with "..", only the last name
+    is used, or the last two if the last one is only a training step, as "checkpoint-500".
+
+    Args:
+        model_id: Hub id, path of a local folder, `demo:causal`, `frequency:en` or `ngram:FILE`.
+        revision: branch, tag or commit; None for the default.
+        name: what the user calls the model (`--name`), in place of the id; None for the id.
+
+    >>> model_slug("openai-community/gpt2", None), model_slug("demo:causal", "step10")
+    ('openai-community--gpt2', 'demo--causal@step10')
     """
     family, _, file = model_id.partition(":")
     if family == "ngram" and Path(user_path(file)).is_absolute():
@@ -174,8 +192,12 @@ def run_folder(folder: Path, protocol: Protocol) -> Path:
 def protocol_slug(protocol: Protocol, *, has_digests: bool = False) -> str:
     """Returns the folder name of a protocol: tasks and unit, then options that are not defaults.
 
-    Texts have a digest; that of a chat template only with another instruction than the usual one,
-    or with `has_digests`.
+    A text of the user stands in the name as a digest. The text of a chat template stands there as
+    "chat" alone, and with a digest only if its instruction is not the default one.
+
+    Args:
+        protocol: how the model is asked.
+        has_digests: give every chat template a digest, as earlier versions did.
 
     >>> protocol_slug(Protocol()), protocol_slug(Protocol(prompt="U: {context}", chat=True))
     ('diagnostics-token', 'diagnostics-token-chat')
@@ -201,9 +223,9 @@ def protocol_slug(protocol: Protocol, *, has_digests: bool = False) -> str:
 
 
 def _changed_knobs(protocol: Protocol) -> list[Knob]:
-    """Returns the knobs that are not at their default, without `unit`.
+    """Returns the knobs that are not at their default.
 
-    Every signature and folder name has the unit.
+    `unit` is left out, since callers always write it.
     """
     return [knob for key, knob in KNOBS.items() if key != "unit" and knob.is_changed(protocol)]
 
@@ -211,14 +233,30 @@ def _changed_knobs(protocol: Protocol) -> list[Knob]:
 def identity(
     info: ModelInfo, protocol: Protocol, fingerprint: str, *, asks_words: bool = True
 ) -> dict[str, Any]:
-    """Returns what must be equal for two runs to share a directory: what decides the numbers."""
+    """Returns the facts that two runs must have in common to share a directory.
+
+    These facts decide the numbers of a run. A run is refused in a directory whose run lacks one of
+    its facts; further facts of the run in the directory do not matter.
+
+    Args:
+        info: of the model.
+        protocol: what is asked, and how it is scored.
+        fingerprint: of the data.
+        asks_words: whether the rows ask for words at a blank, and not for whole sentences.
+
+    Returns:
+        model, commit, kind, dtype, quantization and signature; of a model behind a server also
+        server and tokenizer; with entropies also entropy.
+    """
     facts: dict[str, Any] = {"model": info.id}
     for name in ("commit", "kind", "dtype", "quantization"):
         facts[name] = getattr(info, name)
-    # without `model:`: the model and its commit stand above
+    # the signature is made without a model, which the facts above name already
     facts["signature"] = signature(protocol, fingerprint, asks_words=asks_words)
     if info.server is not None:  # nothing else tells two servers' models of one name apart
         facts |= {"server": info.server, "tokenizer": info.tokenizer}
-    if protocol.entropy:  # not False without: a run with entropies is also one without
+    # Without entropies, the key is absent, and not "no": a directory with entropies then also
+    # serves a run that does not need them. A directory without them refuses a run that does.
+    if protocol.entropy:
         facts["entropy"] = "yes"
     return {key: change_texts(value, without_secrets) for key, value in facts.items()}

@@ -90,7 +90,11 @@ def is_suite(data: Any) -> bool:
 
 
 def is_data(path: Path) -> bool:
-    """Returns whether a path is a data set or a file of rows."""
+    """Returns whether there is a data set or a file of rows at a path.
+
+    Of a file, the content is not looked at: it is read when it is loaded. A folder must have a card
+    with configs, or nothing but test suites or minimal pairs.
+    """
     try:
         find(str(path))
     except BadInput:
