@@ -219,7 +219,7 @@ _TAKE_ONE_FILE = ("check", "run", "multiverse", "surprisal", "fit", "score")
 
 
 def _missing_position(error: MissingArgumentError) -> str:
-    """Returns what the help calls the missing argument, e.g. "FILE"; "" for an option."""
+    """Returns the name of a missing positional argument, e.g. "FILE"; "" for an option."""
     argument = error.argument
     if argument is None or argument.index is None:  # an option has no index
         return ""
@@ -278,14 +278,15 @@ class TypedCommand(App):
     help_group = "all"
 
     def assemble_argument_collection(self, **options: Any) -> ArgumentCollection:
-        """Returns the arguments of the command: the most used ones have a group of their own.
+        """Returns the arguments of the command, each with the group in which the help shows it.
 
-        cyclopts calls this method to parse the command line and to print the help, which hides the
-        groups other than `help_group`.
+        cyclopts calls this method to parse the command line and to print the help. Of a command in
+        `MOST_USED`, the positional arguments and the most used options move into the group "Most
+        used", and the help hides the arguments of all groups but `help_group`.
         """
         arguments = super().assemble_argument_collection(**options)
         most_used_names = {f"--{name}" for name in MOST_USED.get(self.name[0], "").split()}
-        if not most_used_names:
+        if not most_used_names:  # a command with few options: the help shows them all
             return arguments
         most_used = Parameter(group=Group("Most used", sort_key=0))
         hidden = Parameter(show=False)
@@ -293,6 +294,7 @@ class TypedCommand(App):
             is_positional = argument.index is not None
             if is_positional or most_used_names & {*argument.names}:
                 argument.parameter = Parameter.combine(argument.parameter, most_used)
+            # `_group_of` reads the group that was set above
             if self.help_group != "all" and self.help_group != _group_of(argument):
                 argument.parameter = Parameter.combine(argument.parameter, hidden)
         return arguments
@@ -330,7 +332,11 @@ class TypedCommand(App):
 
 
 def _group_of(argument: Argument) -> str:
-    """Returns what is typed after `--help` to see the group of an option; "" for "Most used"."""
+    """Returns what is typed after `--help` to see the group of an option, e.g. "table".
+
+    It is "" for the group "Most used".
+    """
+    # one group or several, of which the last one set counts
     groups = argument.parameter.group
     groups = groups if isinstance(groups, tuple) else (groups,)
     last_group = groups[-1]
@@ -386,7 +392,11 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArgument
 
 
 def _default_text(default: Any) -> str | None:
-    """Returns the text of a default value in the help; None to show none."""
+    """Returns the text of a default value in the help; None if the help shows no default.
+
+    >>> _default_text((1, 5)), _default_text(False)
+    ('1 5', None)
+    """
     if isinstance(default, tuple):
         default = " ".join(map(str, default))
     return None if default is None or default is False or default == "" else str(default)

@@ -72,7 +72,9 @@ OUTPUT = section("Output")
 
 
 def _whole(kind: Any, tokens: Sequence[Token], least: int | None = 1) -> Any:
-    """Reads one or several whole numbers; cyclopts alone would read 1.5 as 2.
+    """Returns the whole number, or the tuple of whole numbers, that was typed.
+
+    cyclopts alone would read 1.5 as 2. A `ValueError` becomes a message of cyclopts.
 
     Args:
         kind: type of the parameter: int, or a tuple of several.
@@ -88,7 +90,7 @@ def _whole(kind: Any, tokens: Sequence[Token], least: int | None = 1) -> Any:
 
 
 def _batch_size(kind: Any, tokens: Sequence[Token]) -> int | None:
-    """Reads a whole number from 1 up; "auto" gives None."""
+    """Returns the whole number from 1 up that was typed, or None for "auto"."""
     return None if tokens[0].value == "auto" else _whole(kind, tokens)
 
 
@@ -331,9 +333,10 @@ class Models:
     """name of each model in folders and tables (default: its id or folder)"""
 
     def requested(self, output: Path, data: str) -> list[RequestedModel]:
-        """Returns every model that is run, once for each of its revisions.
+        """Returns the models that are run, in order; a model once for each of its revisions.
 
-        `BadInput` if no model is named, or two different ones would have the same folder.
+        Names on the Hub are looked up where a revision is a pattern. `BadInput` if no model is
+        named, or two different ones would have the same folder.
 
         Args:
             output: the folder of all runs.
@@ -432,12 +435,14 @@ def named_models(
 
 
 def revisions_of(model: str, revisions: Sequence[str]) -> list[str | None]:
-    """Returns the revisions of a model that are run: patterns become those that match them.
+    """Returns the revisions of a model that are run.
 
-    Without any, [None] stands for the default revision.
+    A pattern such as `step*` is replaced by the branches and tags of the model that match it. If
+    `revisions` is empty, [None] is returned, which stands for the default revision.
 
     Args:
-        revisions: branches, tags, commits or patterns such as `step*`.
+        model: id on the Hub.
+        revisions: branches, tags, commits or patterns.
     """
     names = list[str | None]()
     for revision in revisions:
@@ -447,10 +452,10 @@ def revisions_of(model: str, revisions: Sequence[str]) -> list[str | None]:
 
 
 def matching_revisions(model: str, pattern: str) -> list[str]:
-    """Returns the branches and tags of a model that match a pattern, in order of their steps.
+    """Returns the branches and tags of a model on the Hub that match a pattern.
 
-    The model is looked up on the Hub; `BadInput` if it is not there, or if nothing matches. Those
-    without a number of steps are first.
+    They are in the order of their training steps: "step1000" before "step20000". A name without a
+    step comes first. `BadInput` if the model is not on the Hub, or if nothing matches.
     """
     if is_folder(user_path(model)) or model.startswith("demo:"):
         raise BadInput(f"--revision: {model} is not a model on the Hub, so it has no branches")
@@ -481,7 +486,10 @@ class Scoring:
     """probability difference P of sensitivity@P (default: 0.01)"""
 
     def of(self, protocol: Protocol) -> Protocol:
-        """Returns the protocol with the ranks and the threshold that were typed; others stay."""
+        """Returns the protocol with the ranks and the threshold that were typed.
+
+        What was not typed stays as the protocol has it.
+        """
         k = checked_ranks(self.k) if self.k else protocol.k
         threshold = protocol.threshold if self.threshold is None else self.threshold
         return replace(protocol, k=k, threshold=checked_threshold(threshold))
@@ -516,8 +524,10 @@ class TextOptions:
     loading: Annotated[Loading, section("Loading the model")] = Loading()
     serving: Annotated[Serving, section("A model behind a server")] = Serving()
 
-    def loaded(self, models: Sequence[str], **options: Any) -> Iterator[LanguageModel]:
-        """Yields models, each loaded when it is its turn.
+    def load_in_turn(self, models: Sequence[str], **options: Any) -> Iterator[LanguageModel]:
+        """Yields models; each is loaded when the caller asks for it.
+
+        So only one model is in memory at a time, unless the caller keeps them.
 
         Args:
             models: what was typed for --model.
@@ -531,11 +541,12 @@ class TextOptions:
 def loaded_models(
     models: Sequence[str], revision: str | None, **options: Any
 ) -> Iterator[LanguageModel]:
-    """Yields models, each loaded when it is its turn.
+    """Yields models; each is loaded when the caller asks for it.
 
     Args:
-        models: what was typed for --model, see `named_models`.
-        revision: what was typed for --revision; None for nothing.
+        models: what was typed for --model; @FILE stands for the models that the file lists.
+        revision: what was typed for --revision; None for nothing. Models of a file may have their
+            own revisions, and then nothing may be typed.
         options: further keywords of `lmdiag.load_model`.
     """
     for model, own_revision in named_models(models, [revision] if revision else []):
@@ -556,8 +567,9 @@ def runs_in(paths: Sequence[Path], data: str | None) -> list[Run]:
 def finished_runs(paths: Sequence[Path]) -> list[Path]:
     """Returns the run directories among paths and in folders; prints which runs are left out.
 
-    One line is printed for all unfinished runs in folders that have finished ones, and one for each
-    run that failed. A folder without a finished run is returned itself; to read it is an error.
+    One line names all unfinished runs in folders that also have finished ones, and one line names
+    each run that failed. A folder without a finished run is returned itself, so that the error of
+    reading it tells the user.
     """
     from lmdiag.results import HOW_TO_CONTINUE, failures, run_folders, unfinished_runs
 
@@ -573,7 +585,10 @@ def finished_runs(paths: Sequence[Path]) -> list[Path]:
 
 
 def text_or_file(text: str) -> str:
-    """Returns the content of the file of this name, without its last end of line, or the text."""
+    """Returns the content of the file that a text names, without its last end of line.
+
+    A text that is not the name of a file is returned as it is.
+    """
     path = user_path(text)
     return read_text(path).removesuffix("\n") if is_file(path) else text
 

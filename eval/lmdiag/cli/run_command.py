@@ -120,7 +120,7 @@ def run_command(
     load_options = LoadOptions(
         tp=running.tp, **vars(query_of_texts), **vars(loading), **vars(serving)
     )
-    runs: list[Run] = []  # on the first process
+    runs: list[Run] = []  # stays empty on all processes but the first
     failures: list[str] = []
     with Processes(together=running.tp) as processes:  # imports torch if there are several
         with processes.shared_errors():
@@ -130,7 +130,7 @@ def run_command(
                 _print_designs(inputs, quiet=running.quiet)
                 if query_of_texts.unit == "token" and not (query.layers or serving.server):
                     _warn_of_tokens(inputs)
-        requested = processes.share(requested)  # what the Hub lists may change
+        requested = processes.share(requested)  # processes may get different lists from the Hub
         for model, revision, name in requested:
             model_options = replace(load_options, revision=revision, device=processes.device)
             run_options = running.for_model(name)
@@ -186,7 +186,10 @@ def _print_designs(inputs: Inputs, *, quiet: bool) -> None:
 
 
 def _warn_of_tokens(inputs: Inputs) -> None:
-    """Prints that words of people are better asked with unit word, as `lmdiag cloze` asks them."""
+    """Prints a warning for responses of people that would be compared with tokens.
+
+    A response is a whole word, of which a token may be a part; `lmdiag cloze` asks whole words.
+    """
     for task, rows in inputs.stimuli.items():
         if rows.form == "cloze":
             problem = "words that people gave are compared with tokens"
@@ -198,9 +201,10 @@ def _finish_run(run: Run, *, is_shown: bool, as_json: bool) -> None:
     """Writes the page of a run, if it is not there; prints its figures and the names of its files.
 
     Args:
-        is_shown: whether the figures are printed, as those of the only run are.
-        as_json: the command prints one JSON document: only what the tables would say beside the
-            figures is printed here, on standard error.
+        run: the finished run.
+        is_shown: whether the figures are printed: only if one run is made.
+        as_json: whether the command prints one JSON document. Then this function prints neither
+            figures nor names, but the remarks that tables would have, on standard error.
     """
     from lmdiag.report.formats.terminal import print_output
     from lmdiag.report.run_report import Report, brief_output
@@ -229,14 +233,19 @@ def _finish_run(run: Run, *, is_shown: bool, as_json: bool) -> None:
 def _finish_runs(
     runs: Sequence[Run], output: Path, across: Sequence[str], *, has_failures: bool, as_json: bool
 ) -> None:
-    """Prints what follows from all runs of a command, and writes the pages that compare them.
+    """Prints the results of all runs of a command, and writes the pages that compare them.
 
-    That is the JSON document of the command, or a comparison of several runs. The figures of one
-    run are printed here if other models failed, and otherwise when it ends, see `_finish_run`.
+    With --json, one document is printed. Without it, the figures of several runs are printed side
+    by side. The figures of a single run were printed by `_finish_run` when it ended, unless other
+    models were requested, too, and failed: then they are printed here.
 
     Args:
-        runs: those of the models that did not fail; empty on all processes but the first.
-        output, across: see `_write_comparison`.
+        runs: the runs of the models that did not fail; empty on all processes but the first.
+        output: the folder of all runs.
+        across: names of the options in which the runs may differ: ("layer",) if models answered
+            after several layers, and otherwise ().
+        has_failures: whether a model failed.
+        as_json: whether the command prints one JSON document.
     """
     if not runs:
         return
@@ -268,8 +277,8 @@ def _write_comparison(
     Args:
         runs: two or more; checkpoints and layers are shown in their order.
         output: the folder of all runs.
-        across: the knobs in which the runs may differ.
-        as_json: the command prints one JSON document, and no figures here.
+        across: names of the options in which the runs may differ, as ("layer",); () for none.
+        as_json: whether the command prints one JSON document, and no figures here.
     """
     from lmdiag.report import labels
     from lmdiag.report.charts import MOST_BESIDE
@@ -307,9 +316,11 @@ def _comparison_pages(
 ) -> dict[Path, list[Run]]:
     """Returns file of a page -> the runs that it compares.
 
-    With `across`, the layers of each model have a page in the folder of the model. All runs have a
-    page in `output`, unless they are the layers of one model. The page of checkpoints has the name
-    of their model, so that those of another model do not replace it.
+    If models answered after several layers (`across` is ("layer",)), the layers of each model have
+    a page in the folder of the model, for example "results/gpt2/layers-role88-token.html". All runs
+    together have a page in `output`, "results/comparison-role88-token.html", unless they are the
+    layers of one model. For checkpoints, its name begins with the model, so that checkpoints of
+    another model do not replace the page.
     """
     from lmdiag.asking.training_steps import trained_model
     from lmdiag.report import labels
@@ -417,7 +428,8 @@ class Knobs:
             if self.chat:
                 choices.append(fields)
         values_of_field = {knob.name: knob.values for knob in KNOBS.values()}
-        # a knob that is refused without another one is checked together with it
+        # A knob may be refused without another option, as choice_prompt without elicitation. It is
+        # checked together with that option, at its last value, which is not the default.
         needed_options = {name: values_of_field[name][-1] for name in required_options(knob.name)}
         for fields in choices:
             LoadOptions(**needed_options | fields)
@@ -441,12 +453,13 @@ def multiverse_command(
     from lmdiag.runs.processes import Processes
 
     with Processes(together=running.tp) as processes:
-        with processes.shared_errors():
+        with processes.shared_errors():  # bad input on one process ends all of them
             requested = models.requested(running.output, data)
             load_options = LoadOptions(tp=running.tp, device=processes.device, **vars(loading))
+            # every knob at its default; `run_members` sets those of each combination
             inputs = rows.load(data, QueryOptions(), scoring)
             values = knobs.values(inputs.asks)
-        members = []
+        members = []  # of each model, a list with the knobs and the run of each combination
         for model, revision, name in requested:
             model_options = replace(load_options, revision=revision)
             members.append(
@@ -466,8 +479,9 @@ def _finish_multiverse(
     """Writes `multiverse.json`, its page and the pages of all runs; prints the tables.
 
     Args:
-        models: of each model, its runs: the value of each knob, as knob -> value, and the run.
-        running: of which the folder of all runs is used.
+        models: for each model a list with an entry for each combination: knob -> its value, as
+            {"unit": "word", "bos": "never"}, and the run.
+        running: has the folder of all runs, `output`; nothing else of it is used.
         showing: which tables are printed and written.
     """
     from pandas import concat

@@ -71,7 +71,8 @@ def score_command(
         rows = stimuli.load(data, task, allow_duplicates=allow_duplicates)
         shuffles, missing, notes = read_external(predictions, rows, setting)
         protocol = scoring.of(Protocol(tasks=(task,)))
-    # of another program, the model is unknown: rows then differ by the texts on both sides
+    # The model is unknown if another program made the predictions. It then counts as a masked one,
+    # which sees the texts on both sides of a blank.
     model = shuffles[0].model
     kind = model.kind if model else "masked"
     folds = folds_for(model, cased)
@@ -107,7 +108,8 @@ def _predictions_of_setting(run: Run, path: Path, task: str, setting: str) -> li
         raise BadInput(
             f"{path} has no {task} in setting {setting}{suggestion}: choose from {choices}"
         )
-    numbered = sorted(run.predictions[task].items())  # by setting and number of the shuffle
+    # sorted by setting, then by number of the shuffle
+    numbered = sorted(run.predictions[task].items())
     return [predictions for (name, _), predictions in numbered if name == setting]
 
 
@@ -201,8 +203,8 @@ def report_command(
             a directory of `lmdiag multiverse`
         tasks: tasks to show (default: all)
         measures: measures to show, e.g. accuracy or sensitivity@0.01 (default: all)
-        items: ids of rows, contrasts or items of suites to show with top words, or sentences word
-            by word, e.g. role88-68
+        items: ids of what to show in detail, e.g. role88-68: rows, contrasts or items of suites,
+            with the top words at each blank, and sentences word by word
     """
     from lmdiag.report.run_report import Report
     from lmdiag.results import REPORT
@@ -223,12 +225,17 @@ def report_command(
         paths = options.finished_runs(runs)
         page = (paths[0] if len(paths) == 1 else Path()) / REPORT
         loaded_runs = _runs_of_report(
-            paths, data, showing.formats, has_design=bool(design.stored()), has_items=bool(items)
+            paths,
+            data,
+            showing.formats,
+            has_design=bool(design.stored()),  # `stored` has the options that were given
+            has_items=bool(items),
         )
         result = Report(loaded_runs, design, across, tasks, measures, items)
-    if not showing.out and not showing.printed:
+    is_printed = showing.printed is not None  # None without --format and --json
+    if not showing.out and not is_printed:
         showing = replace(showing, out=(page,))
-    showing.show(result, prints=showing.printed is not None)
+    showing.show(result, prints=is_printed)
 
 
 _FORMATS_OF_FIGURES = {
@@ -245,14 +252,15 @@ def _runs_of_report(
 ) -> list[Run]:
     """Returns the runs in some directories.
 
-    A run without its data has figures, but no rows. If rows are needed, that is an error; if not,
-    one line says so.
+    The data of a run may not be there any more. The run then has figures and no rows, which is an
+    error if the report needs rows; otherwise one line is printed.
 
     Args:
-        data: where the data set is now; None for where the runs have it from.
-        formats: names of the formats that are written; empty for the page.
-        has_design: whether a design is given, which is read of the rows.
-        has_items: whether items are shown, which are rows.
+        paths: run directories.
+        data: where the data set is now; None for where it was when the runs were made.
+        formats: names of the formats that are written; empty for the page, which needs rows.
+        has_design: whether the user gives a design, whose conditions are columns of the rows.
+        has_items: whether the report shows items, which are rows.
     """
     from lmdiag.results import load_runs
 
@@ -261,7 +269,9 @@ def _runs_of_report(
         raise BadInput("csv has the figures: `lmdiag items RUNS --out FILE` writes the items")
     may_lack_rows = bool(formats) and formats <= _FORMATS_OF_FIGURES | _FORMATS_OF_TABLES
     needs_rows = has_items or has_design or not may_lack_rows
-    return load_runs(paths, data, without_data=None if needs_rows and not has_only_figures else say)
+    # formats that have figures alone need no rows, also with a design
+    refuses_runs_without_rows = needs_rows and not has_only_figures
+    return load_runs(paths, data, without_data=None if refuses_runs_without_rows else say)
 
 
 def items_command(

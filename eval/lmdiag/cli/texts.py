@@ -95,7 +95,8 @@ def surprisal_command(
         warnings.simplefilter("always", UserWarning)  # also of a second model
         warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
         all_models = options.named_models(model)
-        loaded_models = reading.loaded(model, entropy=entropy)
+        # each model is loaded in its turn of the loop
+        loaded_models = reading.load_in_turn(model, entropy=entropy)
         for (name, _), loaded_model in zip(all_models, loaded_models, strict=True):
             words = loaded_model.surprisals(
                 named_texts.texts,
@@ -199,14 +200,17 @@ def fit_command(
         options.check_new_file(residuals, (".csv",), overwrite=showing.overwrite)
     from lmdiag.report.fits import words_as_csv
 
+    # Options that were not typed are passed with their defaults. Both records have `filter` and
+    # `language`, of which the command takes those of the procedure.
+    table_and_procedure = {**vars(table), **vars(procedure)}
     result = lmdiag.fit(
         human,
         surprisal=surprisal,
-        models=model and reading.loaded(model),
+        models=reading.load_in_turn(model) if model else (),  # each is loaded when it is asked
         profile=profile,
         layers=reading.scoring.layers,
         **vars(recording),
-        **vars(table) | vars(procedure),
+        **table_and_procedure,
     )
     if residuals:
         write_user_file(residuals, words_as_csv(result).encode())
