@@ -178,7 +178,11 @@ class TableCheck:
     # ---- options that read the table in another way ----------------------------------------------
 
     def given(self) -> dict[str, Any]:
-        """Returns the options by which the table is read, as keywords of `lmdiag.check`."""
+        """Returns the options by which the table is read, as keywords of `lmdiag.check`.
+
+        Options that have their default are left out. For example, {"columns": ("sentence=text",),
+        "item": ("nr",)} for a table that was read with --columns sentence=text --item nr.
+        """
         return {**self.options.stored(), **self.design.stored()}
 
     def with_uses(self, uses: Mapping[str, str]) -> dict[str, Any]:

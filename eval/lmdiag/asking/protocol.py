@@ -100,13 +100,16 @@ class Knob:
     """A field of `QueryOptions` that decides how the same rows are asked.
 
     Attributes:
-        name: of the field.
-        key: in signatures and names of folders.
-        template: the flag with which the model's template of that name makes the text of this knob;
-            "" for none.
-        varies: whether a multiverse varies it unless told otherwise.
-        is_in_model_name: whether its value is a part of the name of what answers, "gpt2, layer 6".
-        unset: what its value is called where none is given.
+        name: name of the field.
+        key: name of the knob in signatures and in names of folders.
+        template: another field of `QueryOptions`, a flag. If it is set, the model's template of
+            that name makes the text of this knob, as the chat template makes the prompt. "" if
+            there is no such field.
+        varies: whether a multiverse, which runs all combinations of knobs, varies this knob unless
+            the user names other ones.
+        is_in_model_name: whether the value is shown as a part of the model's name, as in
+            "gpt2, layer 6".
+        unset: name of the value if none is given.
     """
 
     name: str
@@ -142,23 +145,39 @@ class Knob:
         return bool(getattr(query, self.name) != self.default)
 
     def has_template(self, query: QueryOptions) -> bool:
-        """Returns whether the model's template makes the knob's text, as `chat` the prompt."""
+        """Returns whether a template of the model makes the knob's text.
+
+        So it is with the prompt if `chat` is True.
+        """
         return bool(self.template and getattr(query, self.template))
 
     def in_signature(self, query: QueryOptions) -> str:
-        """Returns the knob's value as signatures have it; of a text of the user, a digest."""
+        """Returns the knob's value as signatures have it; a text of the user becomes a digest."""
         value = getattr(query, self.name)
         return text_digest(value) if self.is_text else str(value)
 
     def choice(self, query: QueryOptions) -> str:
-        """Returns the knob's value as a multiverse names it, e.g. "word", "chat" or "none"."""
+        """Returns the name of the knob's value in a multiverse, e.g. "word", "chat" or "none".
+
+        "chat" is the name of a prompt that the model's chat template makes, "none" that of a text
+        that is not given.
+
+        >>> KNOBS["prompt"].choice(QueryOptions(chat=True)), KNOBS["layer"].choice(QueryOptions())
+        ('chat', 'last')
+        """
         if self.has_template(query):
-            return self.template
+            return self.template  # the name of the template, since its text is long
         value = getattr(query, self.name)
         return self.unset if value in ("", None) else str(value)
 
     def words(self, query: QueryOptions) -> str:
-        """Returns the knob's value as tables and messages name it, e.g. "chat template"."""
+        """Returns the knob's value as tables and messages name it.
+
+        >>> KNOBS["prompt"].words(QueryOptions(chat=True))
+        'chat template'
+        >>> KNOBS["layer"].words(QueryOptions(layer=6))
+        'layer 6'
+        """
         if self.is_in_model_name and self.is_changed(query):
             return f"{self.option} {self.choice(query)}"
         if self.has_template(query):
@@ -213,10 +232,11 @@ TRAINED_WITH_BOS = {"Gemma": True, "Pythia": False}
 
 
 def bos_remark(query: QueryOptions, info: ModelInfo, asks: str) -> str:
-    """Returns a line if a text begins otherwise than the tokenizer or the training has it.
+    """Returns a warning about the beginning-of-sequence token, or "".
 
-    This is about the beginning-of-sequence token. "" if nothing is contradicted, if the model is
-    not causal, and for chats, whose template decides.
+    There is a warning if texts begin with this token and the texts of the training did not, or the
+    other way round; and if `--bos` contradicts the tokenizer. There is none for models that are not
+    causal, and for chats, whose template decides how a text begins.
 
     Args:
         query: how the model is asked.

@@ -18,7 +18,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lmdiag.asking.protocol import Predictions
-from lmdiag.asking.questions import Setting, distinct_questions, to_predictions
+from lmdiag.asking.questions import (
+    QuestionKey,
+    Setting,
+    distinct_questions,
+    to_predictions,
+)
 from lmdiag.runs.processes import Processes
 from lmdiag.text import first_few, visible
 from lmdiag.types import Kind, OnProgress, Question, Sentence
@@ -39,13 +44,23 @@ def predict(
 ) -> tuple[list[Predictions], int]:
     """Returns the predictions of each setting and the number of distinct contexts.
 
-    Each distinct question of all settings is asked once, by `ask`, which has the other arguments.
-    On all processes but the first: ([], 0).
+    Each distinct question of all settings is asked once.
+
+    Args:
+        model: the model to ask.
+        settings: the rows, as they are asked.
+        top: length of the lists of top words.
+        processes: the processes that share the work; None for this one alone.
+        how: further arguments of `ask`: batch_size, journal, label, on_progress.
+
+    Returns:
+        one record for each setting, in their order, and the number of contexts; ([], 0) on all
+        processes but the first, which alone gets the answers of all.
     """
     questions, answers = _questions_and_answers(
         model, settings, top=top, processes=processes, **how
     )
-    if not answers:
+    if processes and not processes.is_first:
         return [], 0
     return _predictions_of(model, settings, questions, answers), _n_contexts(questions)
 
@@ -60,15 +75,21 @@ def predict_layers(
 ) -> tuple[list[list[Predictions]], int]:
     """Returns the predictions of each layer and setting, and the number of distinct contexts.
 
-    `model` is one that `Model.at_layers` returns; the other arguments are those of `predict`. On
-    all processes but the first: ([], 0).
+    Args:
+        model: one that `Model.at_layers` returns; it answers each question after several layers.
+        settings, top, processes, how: see `predict`.
+
+    Returns:
+        for each layer a list with one record for each setting, and the number of contexts; ([], 0)
+        on all processes but the first.
     """
     questions, answers = _questions_and_answers(
         model, settings, top=top, processes=processes, **how
     )
-    if not answers:
+    if processes and not processes.is_first:
         return [], 0
-    answers_by_layer = zip(*answers, strict=True)  # a question has an answer of each layer
+    # from a tuple for each question, with its answers by layer, to a tuple for each layer
+    answers_by_layer = zip(*answers, strict=True)
     predictions = [
         _predictions_of(model, settings, questions, answers_of_layer)
         for answers_of_layer in answers_by_layer
@@ -79,10 +100,11 @@ def predict_layers(
 def _questions_and_answers(
     model: Model, settings: Sequence[Setting], **how: Any
 ) -> tuple[list[Question | Sentence], list[Any]]:
-    """Returns the distinct questions of settings, and their answers; see `ask`.
+    """Returns the distinct questions of settings, and the answer to each of them.
 
-    There are no answers, [], on all processes but the first.
+    The answers are [] on all processes but the first. `how` has the arguments of `ask`.
     """
+    # no batch mixes questions of two parts, see `ask`
     parts = distinct_questions(settings, kind=model.info.kind, cased=model.info.cased)
     questions = list(chain.from_iterable(parts))
     sizes = [len(part) for part in parts]
@@ -99,13 +121,14 @@ def _predictions_of(
 
     Args:
         questions: the distinct questions of all settings.
-        answers: one per question.
+        answers: one per question: an `Answer` at a blank, or a `SentenceAnswer`.
     """
-    answer_of: dict[Any, Any] = {}  # by the keys of rows, see `row_keys`
+    # the keys are those by which `row_keys` finds the question of a row
+    answer_of: dict[QuestionKey, Any] = {}
     for question, answer in zip(questions, answers, strict=True):
         if isinstance(question, Sentence):
             answer_of[question] = answer
-        else:
+        else:  # the number is the grammatical one of the verb, "singular" or "plural", or None
             answer_of[question.query, question.number] = answer
     kind = model.info.kind
     cased = model.info.cased
@@ -113,7 +136,10 @@ def _predictions_of(
 
 
 def _n_contexts(questions: Sequence[Question | Sentence]) -> int:
-    """Returns the number of distinct contexts or sentences; questions may share one."""
+    """Returns the number of distinct contexts or sentences.
+
+    Two questions about one context, with verbs in the singular and in the plural, count once.
+    """
     contexts = {
         question if isinstance(question, Sentence) else question.query for question in questions
     }
@@ -165,13 +191,16 @@ def ask(
     batches = _unanswered(processes.share(plan), keys, answered_keys)
     # process r of n asks the batches r, r + n, ...; those that share a model ask all of them
     rank, step = (0, 1) if processes.together else (processes.rank, processes.count)
-    # contexts that are saved before each batch, and after the last
+    # the number of contexts that are saved before each batch, and after the last one: for 10
+    # questions, of which 4 are saved already, in batches of 4 and 2, [4, 8, 10]
     batch_lengths = [len(batch) for batch in batches]
     n_saved = len(questions) - sum(batch_lengths)
     n_saved_before = list(accumulate(batch_lengths, initial=n_saved))
     unit = "sentences" if questions and isinstance(questions[0], Sentence) else "contexts"
     own_answers: dict[str, Any] = {}
-    with show_progress(len(questions), n_saved, label, unit=unit, also=on_progress) as show:
+    with show_progress(
+        total=len(questions), done=n_saved, label=label, unit=unit, also=on_progress
+    ) as show:
         show(n_saved)
         with processes.shared_errors():
             for number in range(rank, len(batches), step):
@@ -194,12 +223,15 @@ def ask(
 def _batches(
     model: Model, encoded: Sequence[Any], sizes: Sequence[int], batch_size: int | None
 ) -> list[list[int]]:
-    """Returns the batches of all parts, as positions in `encoded`; no batch is of two parts.
+    """Returns the batches of all parts, as positions in `encoded`.
+
+    Each batch has questions of one part alone. For example, sizes [2, 3] and batches of two
+    questions may give [[0, 1], [2, 4], [3]].
 
     Args:
-        encoded: the questions of all parts, in order; see `Model.encode`.
+        encoded: the questions of all parts, in order, as `Model.encode` returns them.
         sizes: number of questions of each part.
-        batch_size: see `ask`.
+        batch_size: questions in a batch; None for what suits the device.
     """
     batches: list[list[int]] = []
     start = 0
@@ -215,8 +247,12 @@ def _refuse_other_model(
 ) -> None:
     """Refuses a server whose model is not the one that gave the saved answers.
 
-    The log-probabilities of fixed texts, which are saved in the journal with the first answers,
-    under `Model.check_key`, tell two models of one name apart. `answers` are those of the journal.
+    A server may load another model under the same name. Two models of one name are told apart by
+    their log-probabilities of fixed texts, which the journal has under `Model.check_key`.
+
+    Args:
+        answers: the content of the journal, by key.
+        journal: gets the log-probabilities if it does not have them yet; None to keep nothing.
     """
     log_probs = answers.get(model.check_key, model.info.check_log_probs)
     log_probs = processes.share(log_probs)
@@ -227,9 +263,14 @@ def _refuse_other_model(
 
 
 def _show_share(show: Callable[[float], None], before: int, after: int, share: float) -> None:
-    """Shows a batch of which a share, in [0, 1], is answered.
+    """Shows how many contexts are answered while a batch is under way.
 
-    `show` takes a number of contexts, and `before` and `after` are those around the batch.
+    Args:
+        show: takes the number of answered contexts.
+        before: number of contexts that are answered before the batch.
+        after: number of contexts that will be answered after the batch.
+        share: how much of the batch is answered, in [0, 1]. With `before` 64, `after` 96 and a
+            share of 0.5, 80 contexts are shown.
     """
     show(before + share * (after - before))
 

@@ -47,7 +47,7 @@ _PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "pyarrow")
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Running):
-    """How the run of a model is made: nothing here changes its numbers, but for their last bits.
+    """How the run of a model is made. Nothing here changes more than the last bits of its numbers.
 
     Attributes:
         name: what to call the model in its folder and in tables; None for its id
@@ -69,7 +69,10 @@ def run_model(
     journal: Journal | None = None,
     warns: bool = True,
 ) -> Run | None:
-    """Runs one model; a finished run is read back, an interrupted one resumed.
+    """Runs one model and returns the run.
+
+    If the directory has the finished run already, it is read; if it has an interrupted one, the run
+    goes on where it was.
 
     Args:
         model_id: Hub id, local folder, or `demo:masked` / `demo:causal`.
@@ -77,8 +80,9 @@ def run_model(
         inputs: what is asked.
         run_options: how the run is made.
         processes: the processes that share the run; None for this one alone.
-        loaded: the model with these options, on every process, if it is loaded.
-        journal: that the run shares with others; None for one in its directory.
+        loaded: the model with these options, on every process; None to load it.
+        journal: a journal that the run shares with other runs, as in a multiverse; None for a
+            journal in its own directory.
         warns: print warnings of contexts with control tokens, of `bos` and of the model.
 
     Returns:
@@ -111,7 +115,10 @@ def run_model(
 
 
 def _refuse_options_of_blanks(inputs: Inputs) -> None:
-    """Refuses options that rows of whole sentences do not have; rows with blanks have them all."""
+    """Raises `BadInput` for an option that does not apply to whole sentences, as --prompt.
+
+    All options apply to rows with a blank.
+    """
     if inputs.protocol.elicitation == "probability":  # a choice is asked in words
         problem = refusal(Case(given=inputs.protocol.stored(), asks=inputs.asks))
         if problem:
@@ -130,8 +137,8 @@ def run_layers(
 ) -> list[Run]:
     """Runs one model after each of some layers, in one pass over the questions.
 
-    The runs stand side by side in the folder of the model; that of the last layer is the ordinary
-    run. Finished runs are read back, interrupted ones resumed.
+    The directories of the runs are in the folder of the model. The run of the last layer is the
+    same as the run without layers. Finished runs are read, and interrupted ones resumed.
 
     Args:
         layers: numbers, or "all".
@@ -185,8 +192,8 @@ def _make_runs(
         model: the model that is asked.
         inputs_of_runs: the inputs of each run.
         run_options, processes: see `run_model`.
-        ask: given the directory of the first run, returns predictions of each run and setting, and
-            the number of contexts.
+        ask: gets the directory of the first run, and returns two values: for each run a list with
+            the predictions of each setting, and the number of contexts.
         load_seconds: how long the model took to load.
 
     Returns:
@@ -235,8 +242,9 @@ def _open_directory(
 ) -> bool:
     """Takes the directory of a run; returns whether it has the finished run.
 
-    If it has a run that asked the same questions of rows that were read in another way, the results
-    of the new run are computed from its answers. `BadInput` if a server has another model now.
+    The directory may have a run that asked the same questions, although its rows were read in
+    another way, for example with another critical word. The results of the new run are then
+    computed from the answers of that run. `BadInput` if a server has another model now.
     """
     earlier_run = None
     if not overwrite:
@@ -263,11 +271,15 @@ def _finish_with_kept_answers(
 ) -> None:
     """Writes the results of a run whose questions an earlier run in the directory answered.
 
-    Its rows are read in another way, as with another critical word, but the questions are the same.
-    The file of predictions stays, and the results are replaced at once: whatever ends the process,
-    the directory has the earlier run or the new one.
+    The rows of the two runs are read in different ways, for example with another critical word, but
+    the questions are the same. The file of predictions stays, and the results are replaced at once:
+    if the process is killed, the directory has either the earlier run or the new one.
 
-    `earlier` has the results of the earlier run; the other arguments are those of the new one.
+    Args:
+        directory: of both runs.
+        model: the loaded model.
+        inputs: what the new run asks.
+        earlier: results of the earlier run.
     """
     path = directory.path
     print(
@@ -283,9 +295,15 @@ def _finish_with_kept_answers(
 
 
 def _read_back(directory: results.RunDirectory, inputs: Inputs, warning: str | None) -> Run:
-    """Returns a finished run; if the inputs give another design, its results get this design.
+    """Returns a finished run from its directory.
 
-    The report is then removed, so that it is written again. `warning` is that of the model.
+    The user may give another design this time, which changes no answer: the results then get this
+    design, and the page is removed, so that it is written again.
+
+    Args:
+        directory: of the run.
+        inputs: what the user asks now.
+        warning: of the model; None if it has none.
     """
     finished = results.read_results(directory.path)
     if inputs.design not in (finished.design, FOUND_DESIGN):
@@ -299,11 +317,17 @@ def _read_back(directory: results.RunDirectory, inputs: Inputs, warning: str | N
 
 
 def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool) -> Inputs:
-    """Returns the inputs as a model is asked: with its prompt, without options that have no effect.
+    """Returns the inputs with the protocol by which this model is really asked.
+
+    The protocol gets the prompt of the model, and options that have no effect on the model get
+    their default. For each of these options a line is printed on standard error.
 
     Args:
-        warns: also print remarks on `bos` and the warning of the model.
-        prints: whether this process prints the options that have no effect, and warnings.
+        inputs: what the user asks.
+        model: the loaded model.
+        warns: whether to print also what looks wrong with the beginning-of-sequence token, and the
+            warning of the model.
+        prints: whether this process prints lines at all, as only the first one does.
     """
     # only the model knows what its chat template puts around a context
     protocol = replace(inputs.protocol, prompt=model.prompt)
@@ -311,8 +335,10 @@ def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool
     if warns:
         remarks = (bos_remark(protocol, model.info, inputs.asks), model.warning)
         lines += [f"warning: {remark}" for remark in remarks if remark]
-    for line in lines if prints else ():
-        print(f"lmdiag: {as_parameters(line)}", file=sys.stderr)
+    if prints:
+        for line in lines:
+            # the lines name options as a command has them, and in Python parameters are meant
+            print(f"lmdiag: {as_parameters(line)}", file=sys.stderr)
     return replace(inputs, protocol=protocol)
 
 
