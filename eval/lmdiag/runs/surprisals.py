@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -115,9 +115,14 @@ def layer_surprisals(
 def _sentences(
     texts: Sequence[str], cuts: Sequence[Sequence[int]], *, entropy: bool
 ) -> list[Sentence]:
-    """Returns the texts as sentences, without white space around them, and their cuts moved.
+    """Returns the texts as sentences, without white space around them.
 
-    White space at the ends would be tokens of its own. `cuts` are those of each text; () for none.
+    White space at the ends would become tokens of its own. Cuts are positions in the text, and
+    become positions in the sentence: of "  don't", the cut 4 becomes 2.
+
+    Args:
+        cuts: for each text, the positions at which a word is cut in two; () for none.
+        entropy: ask for the entropy before each word, too.
     """
     sentences = []
     for text, positions in zip(texts, cuts or [()] * len(texts), strict=True):
@@ -153,12 +158,12 @@ def _word_table(
         n_spaces = len(text) - len(text.lstrip())
         answer = answer_of.get(sentence, SentenceAnswer(()))
         sharing_of_word += _sharing_neighbours(answer.words)
-        # there may be no entropies
+        # `entropies` is as long as `words`, or empty
         words = zip_longest(answer.words, answer.entropies)
         for position, (span, entropy) in enumerate(words, start=1):
             start = n_spaces + span.start
             word = text[start : n_spaces + span.end]
-            surprisal = None
+            surprisal = None  # NaN in the table
             if span.log_prob is not None and not span.shares_token:
                 surprisal = 0.0 - span.log_prob / math.log(2)
             rows.append((number, position, word, start, surprisal, span.n_tokens, entropy))
@@ -169,10 +174,11 @@ def _word_table(
 
 
 def _sharing_neighbours(words: Sequence[WordSpan]) -> list[str]:
-    """Returns with which neighbour each word shares a token: "previous", "next" or "" for none.
+    """Returns for each word which neighbour it shares a token with: "previous", "next" or "".
 
-    A word of which `shares_token` holds has no token of its own: its characters are in the last
-    token of the word before it.
+    If `shares_token` is true of a word, its characters are in the last token of the word before it.
+    For the words "New", "York" and "is", of which "York" has no token of its own, the list is
+    ["next", "previous", ""].
     """
     neighbours = []
     for word, following in zip_longest(words, words[1:]):
@@ -192,7 +198,7 @@ def shared_tokens_warning(table: DataFrame) -> str | None:
     """
     if SHARES_TOKEN not in table:
         return None
-    word_groups = list[str]()  # each of these words after those that it shares a token with
+    word_groups = list[str]()  # each of these words after the words before it in its token
     group = ""
     for word, neighbour in table[["word", SHARES_TOKEN]].itertuples(index=False):
         if neighbour == "previous":
@@ -222,30 +228,33 @@ def ask_about_words(
     needs them.
 
     Args:
+        model: the model to ask.
         options: how the model was loaded.
         table: the words, with human measures.
-        layers: after which the model answers, see `Model.at_layers`; () for the last one.
-        output: keeps answers, see `kept_answers`.
+        layers: layers after which the model answers: numbers, or "all"; () for the last one alone.
+        output: folder in which the model's answers are kept; None to keep none.
         batch_size, label, on_progress: see `ask`.
 
     Returns:
-        one source, or one for each of `layers`; and how the model was asked, after its last layer
-        as without layers.
+        a pair for each of `layers`, in ascending order, or a single pair without layers. A pair has
+        the surprisals, and the options by which the model was asked. These have the number of the
+        layer; of the last layer they have None, as they do without layers.
     """
     has_entropy = needs_entropy(table)
-    # by the name of a text, the text and where its words are cut in two; and the place of each
-    # word of the table among the words of all texts
+    # name of a text -> the text; name -> positions where its words are cut in two; the place of
+    # each word of the table among the words of all texts
     texts, cuts_of_text, places = table.running_texts()
     cuts = [cuts_of_text.get(name, ()) for name in texts]
     info = model.info
-    journal_key = [options.unit, str(options.bos), str(options.pll)]  # what decides the answers
+    # everything beside the model that decides the answers
+    journal_facts = [options.unit, str(options.bos), str(options.pll)]
     if has_entropy:
-        journal_key.append(ENTROPY)
-    journal_key += texts.values()
+        journal_facts.append(ENTROPY)
+    journal_facts += texts.values()
     if cuts_of_text:
-        journal_key.append(str(cuts_of_text))
-    inner_layers: Sequence[int | None] = [None]
-    with kept_answers(output, info, "words", journal_key) as journal:
+        journal_facts.append(str(cuts_of_text))
+    inner_layers: Sequence[int | None] = [None]  # None is the last layer
+    with kept_answers(output, info, what="words", facts=journal_facts) as journal:
         ask_options: dict[str, Any] = {
             "cuts": cuts, "entropy": has_entropy, "batch_size": batch_size, "journal": journal,
             "label": label, "on_progress": on_progress,
@@ -257,17 +266,15 @@ def ask_about_words(
         else:
             words = word_surprisals(model, [*texts.values()], **ask_options)
     options, ineffective = reset_ineffective(options, info, "sentence")
-    warning = control_warning(model, {f"text {name}": text for name, text in texts.items()})
-    bos_line = bos_remark(options, info, "sentence")
-    shared = shared_tokens_warning(words)
-    if shared:
-        shared = f"{model_label(info, options)}: {shared}"
-    lines = (*table.gap_notes(), *ineffective, bos_line, model.warning, warning, shared)
-    remarks = "; ".join(line for line in lines if line)
+    remarks = "; ".join(
+        [*table.gap_notes(), *ineffective, *_remarks_on_answers(model, options, texts, words)]
+    )
     units_per_bit = math.log(2) if table.procedure.units == "nats" else 1.0
-    # of each row of the table, the row of its word in the table of surprisals
+    # The table of human measures has a row per word and reader, that of surprisals one per word:
+    # for each row of the first, the number of the row in the second.
     rows = places[table.word_of_row]
     sources = []
+    # the groups are in ascending order of layers, as `inner_layers` is
     words_of_layers = words.groupby("layer") if layers else [(None, words)]
     for inner_layer, (layer, words_of_layer) in zip(inner_layers, words_of_layers, strict=True):
         surprisals = words_of_layer[SURPRISAL].to_numpy()[rows] * units_per_bit
@@ -279,9 +286,37 @@ def ask_about_words(
             neighbours = words_of_layer[SHARES_TOKEN].to_numpy(object)[rows]
         asked_options = replace(options, layer=inner_layer) if layers else options
         name = model_label(info, asked_options)
-        source = SurprisalSource(name, surprisals, "", remarks, entropies, layer, neighbours)
+        source = SurprisalSource(
+            name, surprisals, note=remarks, entropy=entropies, layer=layer, shares_token=neighbours
+        )
         sources.append((source, asked_options))
     return sources
+
+
+def _remarks_on_answers(
+    model: Model, options: LoadOptions, texts: Mapping[str, str], words: DataFrame
+) -> list[str]:
+    """Returns a line for each thing that readers should know about surprisals of a model.
+
+    The lines are about the beginning-of-sequence token, the files of the model, names of control
+    tokens in texts, and words without a token of their own.
+
+    Args:
+        model: the model that was asked.
+        options: how it was asked.
+        texts: name -> text.
+        words: the surprisals, a table of `word_surprisals` or `layer_surprisals`.
+    """
+    shared = shared_tokens_warning(words)
+    if shared:
+        shared = f"{model_label(model.info, options)}: {shared}"
+    lines = [
+        bos_remark(options, model.info, "sentence"),
+        model.warning,
+        control_warning(model, {f"text {name}": text for name, text in texts.items()}),
+        shared,
+    ]
+    return [line for line in lines if line]
 
 
 _NAMED_WORDS = "--columns text=A position=B word=C"
@@ -315,7 +350,7 @@ class NamedTexts(NamedTuple):
         return concat(parts, ignore_index=True)
 
     def _of_layer(self, surprisals: DataFrame) -> DataFrame:
-        """Returns what `of_table` does, of a table without layers or with one layer."""
+        """Returns the table of `of_table` for surprisals after one layer."""
         # the column text has the number of the text, from 1
         with_names = surprisals.assign(text=[self.names[n - 1] for n in surprisals["text"]])
         if self.words is None:
@@ -327,9 +362,10 @@ class NamedTexts(NamedTuple):
 
 
 def read_texts(path: Path, options: TableOptions = AS_IT_IS, sentence: str = "") -> NamedTexts:
-    """Returns the texts of a table: those of its rows, or of its words.
+    """Returns the texts of a table, which has a row per text or a row per word.
 
-    A text of a row is called by the number of the row; a text of several rows as in its column.
+    The name of a text is the number of its row; or, of a text whose words have a row each, its
+    value in the column of texts.
 
     Args:
         path: of the table.
@@ -369,10 +405,10 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS, sentence: str = "")
 
 
 def _column_of_texts(table: Table) -> str:
-    """Returns the column to read, `sentence` or `text`.
+    """Returns the name of the column that has the texts, "sentence" or "text".
 
-    If there are both, it is the one that the user named, else the one with texts. `BadInput` if
-    this leaves none, or both.
+    If the table has both columns, it is the one that the user named by --columns, or else the one
+    whose values are texts. `BadInput` if the table has neither, or if both may be meant.
     """
     existing = [name for name in ("sentence", "text") if name in table.columns]
     candidates = [name for name in existing if name in table.chosen] or existing
@@ -394,8 +430,9 @@ def _column_of_texts(table: Table) -> str:
 def _has_texts_as_rows(table: Table, profile: Profile) -> bool:
     """Whether the rows of a table are whole texts, and not words.
 
-    So it is if most values of `profile.text`, which would name the text of a word, have several
-    words, and no column has single words.
+    In a table with a row per word, the column `profile.text` has the name of the text in which a
+    word stands. If most of its values have several words, and no column has single words, the
+    values are the texts themselves.
     """
     values = [str(value).strip() for value in table.columns.get(profile.text, ())]
     n_texts = sum(" " in value for value in values)
