@@ -17,7 +17,12 @@ from lmdiag.analysis.fit import fit_surprisals
 from lmdiag.analysis.human import HumanTable
 from lmdiag.analysis.procedures import Procedure, procedure_for
 from lmdiag.models import LoadOptions, load
-from lmdiag.runs.surprisals import ask_about_words, shared_tokens_warning, word_surprisals
+from lmdiag.runs.surprisals import (
+    ask_about_words,
+    layer_surprisals,
+    shared_tokens_warning,
+    word_surprisals,
+)
 from lmdiag.types import Sentence, WordSpan
 from models.toys import alone, ask, asked, bert, gpt2
 
@@ -132,6 +137,9 @@ def test_a_token_of_two_words(text, n_tokens):
     assert table["shares_token"].tolist() == ["", "next", "previous", ""]
     assert table["surprisal"].isna().tolist() == [False, False, True, False]
     assert "(is a" in shared_tokens_warning(table)
+    layers = layer_surprisals(model.at_layers("all"), [text])
+    assert layers["layer"].nunique() > 1
+    assert shared_tokens_warning(layers) == shared_tokens_warning(table)
     assert shared_tokens_warning(word_surprisals(model, ["it is it"])) is None
 
 

@@ -194,10 +194,17 @@ def _sharing_neighbours(words: Sequence[WordSpan]) -> list[str]:
 def shared_tokens_warning(table: DataFrame) -> str | None:
     """Returns a line on the words without a token of their own; None if there are none.
 
-    In a table of `word_surprisals`, such words have "previous" in the column `SHARES_TOKEN`.
+    For example, "1 word that begins in a token of the word before (is a) has no surprisal; that of
+    the word before is of both".
+
+    Args:
+        table: surprisals, as `word_surprisals` or `layer_surprisals` returns them. The words of the
+            line have "previous" in the column `SHARES_TOKEN`.
     """
     if SHARES_TOKEN not in table:
         return None
+    if "layer" in table:  # all layers have the same words and tokens
+        table = table[table["layer"] == table["layer"].iloc[0]]
     word_groups = list[str]()  # each of these words after the words before it in its token
     group = ""
     for word, neighbour in table[["word", SHARES_TOKEN]].itertuples(index=False):
