@@ -16,18 +16,26 @@ from lmdiag.types import BadInput
 def log_frequencies(texts: Iterable[str], language: str) -> NDArray[np.float64]:
     """Returns log2 of the proportion of each word in `wordfreq`, (n,); NaN for unknown words.
 
-    `BadInput` if the package is not installed, or does not have the language, e.g. "en".
+    A word that is one of 1024 words of the language in the mean has -10.
+
+    Args:
+        texts: the words.
+        language: code of the language, e.g. "en".
+
+    Raises:
+        BadInput: the package is not installed, or does not have the language.
 
     Source: Speer (2022), rspeer/wordfreq, version 3.
     """
+    words = list(texts)  # an iterator can be read once
     instead = ", or give a column log_frequency, or other columns by --controls"
     with wordfreq_errors(language, instead):
         from wordfreq import word_frequency
 
-        share_of = {text: word_frequency(text, language) for text in dict.fromkeys(texts)}
+        share_of = {word: word_frequency(word, language) for word in dict.fromkeys(words)}
     # wordfreq gives 0 for a word that it does not know
-    log_shares = {text: math.log2(share) if share else math.nan for text, share in share_of.items()}
-    return np.array([log_shares[text] for text in texts])
+    log_shares = {word: math.log2(share) if share else math.nan for word, share in share_of.items()}
+    return np.array([log_shares[word] for word in words])
 
 
 @contextmanager
