@@ -227,6 +227,7 @@ def analyse(
         "levels": _level_orders(levels), "coding": coding if coding != "sum" else "", "by": by,
     }  # fmt: skip
     design = runs[0].results.design.given() if runs else {}
+    # an argument at its default, which is empty, leaves the design of the run as it is
     design |= {name: value for name, value in named_by_user.items() if value}
     asked_units = {rows.diagnostic.asks for run in runs for rows in run.stimuli.values()}
     labels = labels_of(runs)
@@ -244,7 +245,7 @@ def analyse(
     if design.get("region") == WHOLE_SENTENCE:
         per = "sentence"
         design.pop("region")
-    label_of_run = iter(labels)
+    label_of_run = iter(labels)  # the next label is that of the next run among the sources
     frames = []
     notes: dict[str, None] = {}  # as a set, in order
     facts_of_sources = {
@@ -274,9 +275,10 @@ def analyse(
 
 
 def _opened_sources(source: Any) -> list[Any]:
-    """Returns the source of `analyse`, one or several, with run directories as runs.
+    """Returns the sources that `analyse` gets, one or several, as a list.
 
-    Files of tables stay names of files. Runs of word frequencies stand last, as in all results.
+    A run directory is opened: it becomes a `Run`. A file of a table stays the name of a file. Runs
+    of word frequencies come last, as in all results.
     """
     from pandas import DataFrame
 
@@ -310,11 +312,13 @@ def _orders_of_present_levels(
 ) -> dict[str, tuple[str, ...]]:
     """Returns the orders of levels without the levels that no row of the table has.
 
-    The orders are stored with a run, and only some of its rows may be chosen. A column that has
-    less than two levels then is left out.
+    The orders are stored with a run, of which only some rows may be analysed. For example,
+    {"size": ["s", "m", "l"]} becomes {"size": ("s", "l")} for a table without "m". A column of
+    which fewer than two levels are left is left out.
 
     Args:
         orders: column -> its levels in order.
+        table: the rows that are analysed.
     """
     orders_of_present = {}
     for name, order in orders.items():
@@ -339,11 +343,12 @@ def _level_orders(
 
 
 def _why_no_figures(runs: Sequence[Run], labels: Sequence[str], task: str) -> list[str]:
-    """Returns why no run has a figure, a sentence per run and task; [] if a run has one.
+    """Returns a sentence per run and task that says why it has no figure; [] if a run has a figure.
 
     Without figures there is nothing to analyse, and the reason is better than an empty table.
 
     Args:
+        runs: the runs that are analysed.
         labels: what to call the model of each run.
         task: the only task that is analysed; "" for all of each run.
     """
@@ -385,7 +390,7 @@ def _read_source(
     source_name = MEMORY
     if isinstance(source, Run):
         table = items_of(source, task=task, per=per, labels=[label])
-        known_columns = frozenset()
+        known_columns = frozenset()  # its columns have the names of lmdiag already
         source_name = str(source.path)
     elif isinstance(source, Predictions):
         rows = getattr(source, "stimuli", None) or stimuli

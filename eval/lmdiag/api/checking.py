@@ -244,10 +244,11 @@ def _check_stimuli(record: TableCheck, source: Table | None, rows: Stimuli) -> T
 def _with_item_of(
     other_rows: OtherRows | None, rows: Stimuli, names: Iterable[str]
 ) -> OtherRows | None:
-    """Returns responses in numbers with the column of items of stimuli in the same table.
+    """Returns what a table has beside stimuli, with the column that names the items of the stimuli.
 
-    The command for the responses then names this column, as `--item nr`. Rows for another command
-    than `analyse` are returned as they are.
+    A table may have sentences and, in another column, ratings of them. The command that analyses
+    the ratings then names the column of items, as `--item nr`. Rows for another command than
+    `analyse` are returned as they are.
 
     Args:
         other_rows: what the table has beside stimuli; None for nothing.
@@ -261,13 +262,17 @@ def _with_item_of(
     if not items:
         return other_rows
     for name in names:
+        # the column of the file that became the column `item` of the stimuli
         if name != "item" and columns.get(name) == items:
             return other_rows._replace(columns={**other_rows.columns, "item": name})
     return other_rows
 
 
 def _regions(rows: Stimuli) -> dict[str, str]:
-    """Returns number of a region -> its text in the first row in which it is not empty."""
+    """Returns number of a region -> its text in the first row in which it is not empty.
+
+    For example, {"1": "The key", "2": "is"}; {} for sentences without regions.
+    """
     texts: dict[int, str] = {}
     for sentence, regions in zip(rows.texts("sentence"), rows.regions or (), strict=False):
         for region in regions:
@@ -278,9 +283,13 @@ def _regions(rows: Stimuli) -> dict[str, str]:
 
 
 def _rows_beside_sentences(rows: Stimuli, columns: Mapping[str, Sequence[Any]]) -> OtherRows | None:
-    """Returns what else a table with sentences may hold, or None: words of texts, responses.
+    """Returns what else a table with sentences may hold, words of texts or responses; else None.
 
-    Such a table is read as stimuli; the record tells which other command may read it, too.
+    The table is read as stimuli, and the record tells which other command may read it, too.
+
+    Args:
+        rows: the stimuli.
+        columns: of the file, name -> values.
     """
     from lmdiag.stimuli.proposing.other_rows import (
         responses,
@@ -299,19 +308,20 @@ def _rows_beside_sentences(rows: Stimuli, columns: Mapping[str, Sequence[Any]]) 
 def _command_with_contexts(
     record: TableCheck, source: Table, read_with: Callable[[TableOptions], Stimuli]
 ) -> Iterator[str]:
-    """Yields the most likely command that joins other columns of text to the sentences.
+    """Yields two lines about a command that joins other columns of text to the sentences.
 
     A context may stand before the sentences, or a word after them. The first line is "or: " with
-    the command, the second is "reads: " with the first row as models would read it. A table without
-    such columns has no lines.
+    the most likely command, the second one is "reads: " with the first row as models would read it.
+    A table without such columns gives no lines.
 
     Args:
+        record: the record so far.
         source: the table as its file has it.
         read_with: reads the table with further options.
     """
     columns = {name: values for name, values in source.columns.items() if name not in ROW_NAMES}
     for reading in readings_with_contexts(columns, read_with):
-        proposal = _proposal(record, reading, ())
+        proposal = _proposal(record, reading, notes=())
         if proposal:
             yield f"or: lmdiag run {shlex.quote(record.file)} --model M {proposal.typed}"
             yield f"reads: {proposal.rows[0]}"
@@ -321,10 +331,10 @@ def _command_with_contexts(
 def _check_unknown_layout(
     record: TableCheck, source: Table | None, unknown: UnknownLayout, table: Any
 ) -> TableCheck:
-    """Adds to the record what a table may be whose layout `run` does not know.
+    """Adds to the record what a table may be from which `run` reads no stimuli.
 
-    It may be a table for another command, which is then checked as this command reads it; or `run`
-    may read it with options, which are proposed.
+    Another command may read the table: then it is checked as that command reads it. Or `run` may
+    read it with further options: then these are proposed.
 
     Args:
         source: the table as its file has it; None for test suites.
@@ -424,6 +434,7 @@ def _proposal(record: TableCheck, reading: Reading, notes: Iterable[str]) -> Pro
     """Returns a reading as a proposal; None if it lacks a column that the user names.
 
     Args:
+        record: the options that the user gives.
         reading: the options that may read the table, and the rows that they give.
         notes: what is a guess, a line each.
     """
@@ -437,7 +448,7 @@ def _proposal(record: TableCheck, reading: Reading, notes: Iterable[str]) -> Pro
         return None
     design = design_of(reading.rows, factors)
     if design is None:
-        return Proposal(options, (), "", tuple(notes))
+        return Proposal(options, rows=(), summary="", notes=tuple(notes))
     return Proposal(options, tuple(design.rows), design.summary(), (*design.warnings, *notes))
 
 
@@ -446,13 +457,14 @@ def _check_responses(
 ) -> TableCheck:
     """Adds to the record what `analyse` reads of a table of responses: response, items, conditions.
 
-    If each item has one level of a column and readers have several, effects are over readers: then
-    they are the items.
+    Effects compare levels within items. If each item has one level of a column, and readers have
+    several levels, the readers take the place of the items.
 
     Args:
+        record: the record so far.
         source: the table as its file has it.
         table: the same as it is read.
-        other_rows: its columns of items, conditions and the response.
+        other_rows: says which columns are items, conditions and the response.
     """
     from lmdiag.stimuli.designs.column_warnings import (
         is_within_readers,
@@ -488,7 +500,7 @@ def _check_responses(
     no_conditions = "" if uses.conditions else why_no_conditions(uses)
     if no_conditions:
         warnings = [*warnings, no_conditions]
-    is_named_item = [*map(folded, items)] == ["item"]  # needs no option
+    is_named_item = [*map(folded, items)] == ["item"]  # "Item" is found without an option
     record = replace(
         record,
         command="analyse",
@@ -516,7 +528,7 @@ def _check_words(
     Args:
         source: the table as its file has it.
         unknown: the error of `lmdiag.load_stimuli`, which has the table as it is read.
-        other_rows: its columns of words, positions, texts and the response.
+        other_rows: says which columns are words, positions, texts and the response.
         table: the name of the file, or rows in memory.
     """
     from lmdiag.analysis.human import read_human
@@ -607,8 +619,11 @@ def _use_of(name: str, why: str) -> str:
     """Returns the `use` of a column other than texts, items and conditions, e.g. "covariate".
 
     Args:
-        name: of the column.
-        why: what the column is, in words, as "not a condition (fillers)"; designs have it.
+        name: name of the column.
+        why: what a design says that the column is, e.g. "not a condition (fillers)".
+
+    >>> _use_of("type", "not a condition (fillers)"), _use_of("length", "covariate (numbers)")
+    ('not used', 'covariate')
     """
     start = why.partition(" (")[0]
     use = _USE_OF_DESCRIPTION.get(start, start)
@@ -618,18 +633,21 @@ def _use_of(name: str, why: str) -> str:
 def _checked_columns(
     record: TableCheck, source: Table | None, uses: Iterable[CheckedColumn]
 ) -> tuple[CheckedColumn, ...]:
-    """Returns the columns of a file in their order, then those that options make.
+    """Returns the columns of a file in their order, then the columns that options make.
 
     A column has another name in lmdiag if an option says so, or if its name is only similar to a
     known one: "Sentence" is read as "sentence".
 
     Args:
+        record: has the options.
         source: the table as its file has it; None for test suites, whose columns are not listed.
         uses: columns by the names under which they are read; () if nothing is read.
     """
     if source is None:
         return ()
-    remaining = {column.name: column for column in uses}  # those that no column of the file has yet
+    # Uses by the name in lmdiag. Each column of the file takes its own out; what is left are
+    # columns that options make, as `condition` of wide ones.
+    remaining = {column.name: column for column in uses}
     uses_in_options = _uses_in_options(record.options, source)
     columns = []
     for name in source.columns:
@@ -680,9 +698,12 @@ def _uses_in_options(options: TableOptions, source: Table) -> dict[str, str]:
 
 
 def _use_by_name(name: str) -> str:
-    """Returns the use that the name of a column suggests, for a column that is not read by it.
+    """Returns the use that the name of a column suggests, or "not used".
 
-    For example "sentence" for "Sentence" and "region" for "region_2"; else "not used".
+    It is for tables that are not read, and for columns that no reading uses.
+
+    >>> _use_by_name("Sentence"), _use_by_name("region_2"), _use_by_name("rt")
+    ('sentence', 'region', 'not used')
     """
     plain_name = folded(name)
     if re.fullmatch(r"region\d+", plain_name):
@@ -694,7 +715,8 @@ def _use_by_name(name: str) -> str:
 
 
 def _example_values(source: Table, name: str) -> tuple[str, ...]:
-    """Returns the first three distinct values of a column as texts, empty ones left out."""
+    """Returns the first three distinct values of a column as texts; empty values are left out."""
+    # lazily: only `_ROWS_FOR_VALUES` of the values are looked at
     filled = (value for value in source.columns[name] if value not in (None, ""))
     distinct = dict.fromkeys(str(value) for value in islice(filled, _ROWS_FOR_VALUES))
     shown = [*distinct][:_SHOWN_VALUES]
@@ -702,10 +724,10 @@ def _example_values(source: Table, name: str) -> tuple[str, ...]:
 
 
 def _with_problems(record: TableCheck) -> TableCheck:
-    """Returns the record with each warning, and the error, also at the columns that it names.
+    """Returns the record whose columns have the warnings and the error that name them.
 
-    A line belongs to the columns with whose name it begins; if it begins with none, to those that
-    it names after the words "column" or "each".
+    A line that begins with the name of a column belongs to this column: "number: 3 items lack pl".
+    Any other line belongs to the columns that it names after the word "column" or "each".
     """
     lines = [*record.warnings]
     if record.error:
@@ -723,7 +745,15 @@ def _with_problems(record: TableCheck) -> TableCheck:
 
 
 def _is_named(column: CheckedColumn, line: str, *, after: str) -> bool:
-    """Returns whether a line has the name of a column directly after a match of a pattern."""
+    """Returns whether a line has the name of a column directly after a match of a pattern.
+
+    For example, "the column nr is empty" has the name "nr" after "column ".
+
+    Args:
+        column: has its name in the file, and maybe another one in lmdiag.
+        line: a warning or an error.
+        after: the pattern; "^" is the beginning of the line.
+    """
     names = "|".join(re.escape(name) for name in (column.name, column.read_as) if name)
     return bool(re.search(rf"(?:{after})(?:{names})(?=[\s:,;]|$)", line))
 
@@ -734,8 +764,9 @@ def _is_named(column: CheckedColumn, line: str, *, after: str) -> bool:
 def _byte_split_lines(rows: Stimuli, model: str) -> Iterator[str]:
     """Yields a line for each script whose characters the tokenizer of a model splits into bytes.
 
-    A line has the number of rows with such characters; the last line names their languages.
-    Surprisals of such words depend on parts of characters.
+    For example "gpt2 splits Thai characters into bytes in 12 of 40 rows". The last line names the
+    languages of such rows. Tokens of such words are parts of characters, so that their surprisals
+    are hard to interpret.
 
     Args:
         rows: stimuli, of which the texts and the column `language` are used.

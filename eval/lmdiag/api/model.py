@@ -172,7 +172,9 @@ class LanguageModel:
         layers: str | Sequence[int | str] = "all",
         **how: Unpack[PredictKeywords],
     ) -> list[TaskPredictions]:
-        """Returns what `predict` returns, once for each of some layers, read in one pass.
+        """Returns what `predict` returns, once for each of some layers.
+
+        The model reads each row once, and answers after every layer.
 
         Args:
             stimuli: the rows.
