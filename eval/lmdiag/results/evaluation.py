@@ -39,14 +39,15 @@ def evaluate(
 ) -> SettingResults:
     """Returns the figures of one task in one setting, with the signature of these rows.
 
-    Undefined is None. A shuffled setting has means over its shuffles, with `sd` and `runs`.
+    A figure that is not defined has the value None. Figures of a shuffled setting are means over
+    its shuffles, with `sd`, their standard deviation, and `runs`, the number of shuffles.
 
     Args:
         stimuli: the rows, unperturbed.
         predictions: in the order of the rows; one for each shuffle of a shuffled setting.
         protocol, folds, kind: see `item_scores`.
-        scores: of these predictions, where they are known.
-        model: that answered, for the signature; None if it is not known.
+        scores: measure -> its per-item scores, for each of the predictions; () to compute them.
+        model: the model that answered, for the signature; None if it is not known.
     """
     scores = scores or [item_scores(stimuli, part, protocol, folds, kind) for part in predictions]
     figures_of_shuffles = [
@@ -56,6 +57,7 @@ def evaluate(
     figures = figures_of_shuffles[0]
     if is_shuffled(stimuli.task, predictions[0].perturbation):
         for name in figures:
+            # a measure that no item of a shuffle allows is missing in this shuffle
             shuffles = [shuffle[name] for shuffle in figures_of_shuffles if name in shuffle]
             figures[name] = _mean_figure(shuffles)
     shuffle_number = min(part.run for part in predictions)  # 0 but for a single shuffle
@@ -84,7 +86,10 @@ def evaluate(
 
 
 def _figure(scores: Scores, diagnostic: Diagnostic) -> Figure:
-    """Returns the figure of a measure with its break-downs, their levels in order."""
+    """Returns the figure of a measure over all items, with the figures of each level in `by`.
+
+    Levels are in the order in which the diagnostic shows them.
+    """
     by: dict[str, dict[str, Figure]] = {}
     for column, levels in scores.levels.items():
         by[column] = {}
@@ -104,7 +109,8 @@ def _figure(scores: Scores, diagnostic: Diagnostic) -> Figure:
 def _chance(scores: Scores) -> float | None:
     """Returns the mean chance level of the items that are not tied; None without chance levels.
 
-    If all items are tied, it is the mean over all of them.
+    The test against chance is over the items that are not tied, too. If all items are tied, the
+    mean is over all of them.
     """
     if scores.chance is None or not len(scores.chance):
         return None
@@ -115,11 +121,12 @@ def _chance(scores: Scores) -> float | None:
 
 
 def _mean_figure(shuffles: Sequence[Figure]) -> Figure:
-    """Returns the figure of a shuffled setting: means over its shuffles, with standard deviation.
+    """Returns the figure of a shuffled setting, from the figures of its shuffles.
 
-    The bounds are means of the bounds, an interval over the items of a typical shuffle. `sd`
-    (population) says how far the order of the words changes the figure. n is the smallest of the
-    shuffles; n_tied is the mean, rounded down.
+    Value, chance level and the bounds of the interval are means over the shuffles; the interval is
+    therefore that over the items of a typical shuffle. `sd`, the standard deviation of the values
+    (population), says how far the order of the words changes the figure. `n` is the smallest of the
+    shuffles; `n_tied` is the mean, rounded down.
     """
     means: dict[str, Any] = {}
     for field in _AVERAGED:
@@ -179,8 +186,11 @@ def evaluate_complete(
         stimuli, protocol, folds, kind: see `evaluate`.
         runs: the predictions, with None for the rows that have none.
         missing: ids of the rows that have no prediction.
-        asked: see `select_measures`; all if empty. `BadInput` if one cannot be computed, or none.
+        asked: names of measures as `select_measures` takes them; () for all that can be computed.
         where: names the predictions in messages.
+
+    Raises:
+        BadInput: a measure that is asked for cannot be computed, or no measure at all can.
     """
     evaluated = evaluate(stimuli, runs, protocol, folds, kind)
     reasons = list(evaluated.not_computed)
@@ -218,11 +228,17 @@ def _n_items_of_measures(
 ) -> dict[str, int]:
     """Returns measure -> its number of items if all rows but the missing ones have a prediction.
 
-    They are counted on invented predictions: what a measure leaves out is decided by its own code
-    alone. `missing` has ids of rows.
+    The measures are computed on invented predictions, and their items are counted: so the code of a
+    measure alone decides which items it leaves out.
+
+    Args:
+        stimuli: the rows.
+        missing: ids of the rows that have no prediction.
+        protocol, kind: see `item_scores`.
     """
     rows = stimuli.columns()
     is_present = [row_id not in missing for row_id in rows["id"]]
+    # the values do not matter, as long as they are possible
     words: list[tuple[WordSpan, ...] | None] = []
     if stimuli.diagnostic.has_regions:  # each region as one word
         for present, regions in zip(is_present, rows["regions"], strict=True):
@@ -245,8 +261,13 @@ def _words_in_state(
 ) -> list[UnscoredWord]:
     """Returns the rows whose word is in a state without a log-probability, each once.
 
-    Of a sentence, the words are named that the tokenizer cannot represent, or its beginning. `rows`
-    has the columns by name, and `predictions` has one for each shuffle.
+    A row with a blank has its target as the word. A sentence has the words that the tokenizer
+    cannot represent, as "naïve, café", or its beginning if there are no such words.
+
+    Args:
+        rows: the columns by name.
+        predictions: one for each shuffle.
+        state: "unscorable" or "censored".
     """
     # predictions with neither a log-probability nor a number of tokens say nothing of any word
     informative = [
@@ -274,7 +295,7 @@ def _words_in_state(
 def _words_sharing_tokens(rows: Columns, predictions: Sequence[Predictions]) -> list[UnscoredWord]:
     """Returns the words of sentences that have no token of their own, with the id of the row.
 
-    See `measures.words_sharing_tokens`.
+    Each is shown after the word before it, whose last token covers both, for example "is a".
     """
     words_of_rows = predictions[0].words  # all shuffles have the same sentences
     shared = []
@@ -287,7 +308,8 @@ def _words_sharing_tokens(rows: Columns, predictions: Sequence[Predictions]) -> 
 def _n_first_word_contrasts(rows: Columns, predictions: Predictions) -> int:
     """Returns the number of contrasts whose sentences differ in a first word without probability.
 
-    Such a word is left out of the sums over sentences, which then compare different words.
+    A causal model that reads nothing before a sentence gives its first word no probability. The
+    sums over the sentences leave this word out, and then do not compare what differs.
     """
     if "contrast" not in rows:
         return 0
@@ -304,8 +326,13 @@ def _not_computed(
 ) -> list[str]:
     """Returns a line for each measure that rows and predictions do not allow to compute, and why.
 
-    Columns of predictions of another program may be None in all rows. `scores` has the measures
-    that were computed.
+    For example, "tse: the predictions have no n_tokens".
+
+    Args:
+        stimuli: the rows.
+        predictions: of a run, or of another program, whose columns may be None in all rows.
+        protocol: has the ranks k of accuracy@k.
+        scores: the measures that were computed.
     """
     if predictions.labels:  # choices have no other measures
         return []
@@ -351,11 +378,16 @@ def _not_computed(
 
 
 def short_list_lines(rows: Columns, predictions: Predictions, k: Sequence[int]) -> list[str]:
-    """Returns one line on the accuracy@k that a list of top words is too short for; [] without any.
+    """Returns a line on the accuracy@k for which a list of top words is too short; [] without any.
 
-    `rows` has their columns by name, and `k` the ranks up to which top words count.
+    For example, ["accuracy@5: role88-1 has 3 top words only; each row needs 5"].
+
+    Args:
+        rows: the columns by name.
+        predictions: in the order of the rows.
+        k: the ranks up to which top words count.
     """
-    lengths = []
+    lengths = []  # of each row with an expected word: the length of its list, and its number
     for row in measures.rows_with_expected(rows):
         top_words = predictions.top_words[row]
         if top_words is not None:

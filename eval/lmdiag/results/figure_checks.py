@@ -86,8 +86,8 @@ def _differences(
 def _differences_of_contexts(results: Results, stimuli: Mapping[str, Stimuli]) -> Iterator[str]:
     """Yields a line if `n_contexts` of a run cannot be the number of its distinct contexts.
 
-    Of shuffled settings the contexts are not counted, which would take long: there are at least 0,
-    and at most one per row and shuffle.
+    The contexts of shuffled settings are not counted, since this would take long. They add at least
+    0 contexts, and at most one per row and shuffle.
     """
     protocol = results.protocol
     wording = wording_of(protocol)
@@ -98,7 +98,9 @@ def _differences_of_contexts(results: Results, stimuli: Mapping[str, Stimuli]) -
             if is_shuffled(task, name):
                 n_shuffled_rows += protocol.shuffles * len(stimuli[task])
                 continue
-            rows = stimuli[task] if name == NONE else perturb(stimuli[task], name, 0, protocol.seed)
+            rows = stimuli[task]
+            if name != NONE:  # without a shuffle: 0
+                rows = perturb(rows, name, 0, protocol.seed)
             settings.append(Setting(rows, name, wording=wording))
     parts = distinct_questions(settings, kind=results.model.kind, cased=results.model.cased)
     contexts = {
@@ -173,6 +175,8 @@ def _first_unmatched_name(
 ) -> Iterator[str]:
     """Yields a line for the first name that is on one side alone; nothing if both have the same.
 
+    For example "the measure accuracy@5 is in results.json alone".
+
     Args:
         what: what the names are of, for the message.
         stated: names in results.json.
@@ -183,4 +187,3 @@ def _first_unmatched_name(
         name = min(unmatched_names)
         where = "in results.json alone" if name in stated else "not in results.json"
         yield f"the {what} {name} is {where}"
-        return

@@ -79,7 +79,8 @@ def figure_records(runs: Iterable[Results]) -> DataFrame:
 def _names(models: Sequence[ModelInfo]) -> list[str]:
     """Returns the name or id of each model, as the column `model` has it.
 
-    Of different models with the same name and revision it is their label, which tells them apart.
+    Two different models may have the same name and revision. They have their labels instead, which
+    tell them apart, for example by their dtype: "gpt2 (float16)" and "gpt2 (float32)".
     """
     names = [model.name or model.id for model in models]
     # with a name, a label begins with the name, and not with the last part of the id

@@ -85,7 +85,10 @@ def items_of_predictions(
 
 
 def with_facts(rows: DataFrame, facts: Mapping[str, Any]) -> DataFrame:
-    """Returns a table with a column for each fact, of one value, before its own columns."""
+    """Returns a table with a column for each fact before its own columns.
+
+    The fact {"model": "gpt2"} becomes a column `model` with "gpt2" in every row.
+    """
     return DataFrame(facts, rows.index).join(rows)
 
 
@@ -107,9 +110,14 @@ class TaskPredictions(Predictions):
 def item_rows(
     stimuli: Stimuli, predictions: Predictions, scores: Mapping[str, Scores], per: Per
 ) -> DataFrame:
-    """Returns the columns of the data, the predictions and, of whole rows, the measures.
+    """Returns a table of items: columns of the data, of the predictions, and of the measures.
 
-    See `items_of_predictions`; `scores` is measure -> its scores, or {}.
+    Measures have a value for a whole row of the data: tables of regions or words lack them.
+
+    Args:
+        stimuli, predictions: see `items_of_predictions`.
+        scores: measure -> its per-item scores; {} for none.
+        per: what a row of the table is, see `Per`.
     """
     is_whole = per in ("row", "sentence")
     measures = dict(measure_columns(stimuli, scores)) if is_whole else {}
@@ -179,9 +187,9 @@ def measure_columns(
 ) -> Iterator[tuple[str, list[float]]]:
     """Yields each measure with its value for every row, NaN where it is undefined.
 
-    A measure of contrasts has its value in the good row. Left out are measures of human data,
-    correlations, which have no value for an item, the points of curves over cut-offs, and
-    predictions of suites, of which an item may have several.
+    A measure of contrasts has its value in the good row. These measures are left out: those of
+    human data; correlations, which have no value for an item; the points of curves over cut-offs;
+    and predictions of suites, of which an item may have several.
     """
     rows = stimuli.columns()
     for name, measure in scores.items():
@@ -225,7 +233,8 @@ def part_rows(
         parts = sentence_parts(sentence, words, regions, entropies, empty_bits=empty_bits)
         for part in parts:
             text = sentence[part.start : part.end]
-            records.append((  # in the order of `_PART_COLUMNS`
+            # in the order of `_PART_COLUMNS`; 2 to the minus bits is the probability
+            records.append((
                 row, part.number, part.name, text, part.start,
                 part.bits, 2.0**-part.bits, part.entropy, part.n_tokens, part.state,
                 part.shares_token,

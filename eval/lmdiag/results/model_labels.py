@@ -18,12 +18,20 @@ NO_CONTEXT = "word frequency, no context"
 
 
 def short_commit(commit: str) -> str:
-    """Returns the beginning of a commit, or of the checksum of a local folder."""
+    """Returns the first 12 digits of a commit, or of the checksum of a local folder.
+
+    >>> short_commit("sha256:0123456789abcdef")
+    '0123456789ab'
+    """
     return commit.removeprefix("sha256:")[:12]
 
 
 def weights_text(model: ModelInfo) -> str:
-    """Returns what identifies the weights: id (where it is not the name), precision and commit."""
+    """Returns what identifies the weights of a model: id, precision and commit.
+
+    For example "openai-community/gpt2, float32, commit 607a30d783df". The id is left out if it is
+    the name of the model, which stands beside this text.
+    """
     facts = [id_if_not_name(model), model.dtype, model.quantization]
     if model.server is not None:
         facts += [f"asked through {model.server}", "commit and precision not known"]
@@ -66,10 +74,14 @@ def distinct_names(ids: Iterable[str]) -> dict[str, str]:
 
 
 def _last_parts(model_id: str, n: int) -> str:
-    """Returns the last `n` parts of an id or path, e.g. `gpt2` of `openai-community/gpt2`.
+    """Returns the last `n` parts of an id or path; of `ngram:FILE`, those of the file.
 
-    Of `ngram:FILE`, they are those of the file. Word frequencies, `frequency:en`, are `NO_CONTEXT`,
-    and with n > 1 their language, too.
+    Word frequencies have a name in words, and with n > 1 also their language.
+
+    >>> _last_parts("runs/a/tiny", 2), _last_parts("ngram:data/books.arpa", 1)
+    ('a/tiny', 'books.arpa')
+    >>> _last_parts("frequency:en", 1), _last_parts("frequency:en", 2)
+    ('word frequency, no context', 'word frequency, no context (en)')
     """
     family, _, source = model_id.partition(":")
     if family == "frequency":
@@ -80,20 +92,24 @@ def _last_parts(model_id: str, n: int) -> str:
 
 
 def _parts(model_id: str) -> list[str]:
-    """Returns the parts of an id or path; the first part of an absolute path is ""."""
+    """Returns the parts of an id or path; the first part of an absolute path is "".
+
+    >>> _parts("openai-community/gpt2"), _parts("/models/tiny/")
+    (['openai-community', 'gpt2'], ['', 'models', 'tiny'])
+    """
     return re.split(r"[/\\]", model_id.rstrip("/\\"))
 
 
 def model_label(model: ModelInfo | None, query: QueryOptions | None = None, name: str = "") -> str:
     """Returns what a model is called, e.g. "gpt2@step100, layer 6".
 
-    That is its name, see `model_name`, its revision if one was given, and the knobs of `query` that
-    are a part of a name and not at their default.
+    A label has the name of the model, its revision if the user gave one, and the layer if it is not
+    the last one.
 
     Args:
-        model: None for one of which nothing is known.
-        query: how it was asked; None to leave the knobs out.
-        name: another name; "" for that of the model.
+        model: None for a model of which nothing is known.
+        query: how the model was asked, for the layer; None to leave it out.
+        name: another name; "" for the name of the model, see `model_name`.
     """
     if model is None:
         return UNKNOWN_MODEL
@@ -111,13 +127,14 @@ def model_labels(
 ) -> list[str]:
     """Returns a label for each model: two are equal exactly if they are one model, asked alike.
 
-    A model is identified by id, revision or commit, dtype, quantization and name. Of models whose
-    ids end alike, labels have further parts of the ids; and those of other models with one name
-    have in brackets the first fact that differs between them, and the next one if it is needed.
+    If ids end alike, labels have further parts of them: "a/tiny" and "b/tiny". If labels are still
+    equal, they get a fact in brackets that differs, as "gpt2 (float16)" and "gpt2 (float32)", and
+    then a further one if that is needed. The facts are, in this order: the id of a model with a
+    name, the options by which it was asked, dtype, quantization, server and commit.
 
     Args:
-        models: None for one of which nothing is known.
-        asked: how each was asked, parallel; () where this is the same for all.
+        models: None for a model of which nothing is known.
+        asked: how each model was asked, in the same order; () if this is the same for all.
     """
     names = distinct_names(model.id for model in models if model and not model.name)
     queries = _with_last_layers(models, asked) or [None] * len(models)
@@ -145,9 +162,11 @@ def model_labels(
 
 
 def _varied_choices(asked: Sequence[QueryOptions]) -> list[str]:
-    """Returns for each query the choices of the knobs that differ between queries, as text.
+    """Returns for each query a text with the values of the knobs that differ between queries.
 
-    Knobs that are a part of names are left out, and the choice "none" of a text not given.
+    For example, ["token, always", "word, always", "word, never"] if `unit` and `bos` differ. The
+    layer, which labels have anyway, is left out, and so is "none", the value of a text that is not
+    given.
     """
     knobs = [knob for knob in KNOBS.values() if not knob.is_in_model_name]
     varied_knobs = [knob for knob in knobs if len({knob.words(query) for query in asked}) > 1]
@@ -163,7 +182,8 @@ def _with_last_layers(
 ) -> Sequence[QueryOptions | None]:
     """Returns how each model was asked, with the number of its last layer instead of None.
 
-    This is done where the same model also answers after an earlier layer, so that both are named.
+    This is done for a model that also answers after an earlier layer. So its labels are "gpt2,
+    layer 6" and "gpt2, layer 12", and not "gpt2, layer 6" and "gpt2".
     """
 
     def key(model: ModelInfo) -> tuple[str, str | None, str | None]:

@@ -10,12 +10,14 @@ from lmdiag.text import describe_shared_tokens, first_few, visible
 
 
 def without_any_figure(results: Results, name: str, task: str = "") -> list[str]:
-    """Returns a sentence for each task of which a run has no figure: it says why.
+    """Returns a sentence for each task on which a run has no figure, which says why.
+
+    For example, "gpt2 has no figure on ROLE-88: its vocabulary lacks naïve.".
 
     Args:
-        results: the figures.
-        name: of the model.
-        task: the only one that is looked at; "" for all.
+        results: the figures of the run.
+        name: what to call the model.
+        task: the only task that is looked at; "" for all tasks.
     """
     sentences = []
     tasks = [task] if task in results.tasks else results.tasks
@@ -46,7 +48,8 @@ def _causes(results: Results, task: str, content: SettingResults) -> Iterator[st
     bos = model.sentence_bos if results.diagnostic(task).asks == "sentence" else model.bos
     if content.unscorable:
         words = _few_words(content.unscorable)
-        if model.kind == "causal" and not bos:  # what stands first has no probability
+        # a causal model that reads nothing before a text gives its first word no probability
+        if model.kind == "causal" and not bos:
             yield f"nothing stands before the first word, or its vocabulary lacks {words}"
         else:
             yield f"its vocabulary lacks {words}"
@@ -59,6 +62,9 @@ def _causes(results: Results, task: str, content: SettingResults) -> Iterator[st
 
 
 def _few_words(rows: Sequence[UnscoredWord]) -> str:
-    """Returns the first distinct words of some rows, and the number of the others, as text."""
+    """Returns the first five distinct words of some rows, and the number of the others.
+
+    For example "a, b, c, d, e and 2 more".
+    """
     words = dict.fromkeys(visible(row.word) for row in rows)
     return first_few(list(words), 5)
