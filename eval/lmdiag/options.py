@@ -205,9 +205,11 @@ class LayerKeywords(TypedDict, total=False):
 
 
 def check_whole(least: int, **values: object) -> None:
-    """Refuses a value that is not a whole number from `least` up; None is allowed.
+    """Raises `BadInput` for a value that is not a whole number from `least` up; None is allowed.
 
-    The values are given by the names that messages call them.
+    Args:
+        least: the smallest number that is allowed.
+        values: name in the message -> value, as `check_whole(1, limit=5)`.
     """
     for name, value in values.items():
         if value is None:
@@ -218,7 +220,7 @@ def check_whole(least: int, **values: object) -> None:
 
 
 def check_names(function: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
-    """Refuses keywords that a function does not have; the message names a similar one."""
+    """Raises `BadInput` for a keyword that a function does not have; it names a similar one."""
     names = inspect.signature(function).parameters
     for name in keywords:
         if name not in names:
@@ -304,7 +306,13 @@ def _field_parameters(record: type, wider_types: Mapping[str, Any]) -> list[insp
 
 
 def _with_arguments(docstring: str, entries: Iterable[str]) -> str:
-    """Returns a docstring with further entries, e.g. "seed: of shuffles.", at the end of `Args`."""
+    """Returns a docstring with further entries at the end of its `Args`.
+
+    Args:
+        docstring: has a section `Args`, and maybe sections after it.
+        entries: for example "seed: of the shuffles.".
+    """
+    # the sections after `Args` begin after an empty line
     description, heading, after_heading = inspect.cleandoc(docstring).partition("\nArgs:\n")
     arguments, empty_line, sections = after_heading.partition("\n\n")
     further_lines = "".join(f"\n    {entry}" for entry in entries)

@@ -134,7 +134,8 @@ def ends_unspaced(text: str) -> bool:
 def _joins_next(left: str, apostrophes: Apostrophes) -> bool:
     """Whether no space stands after a text because of its last character.
 
-    So it is after what opens a bracket or quotation, a hyphen, a dash, a slash, and `l'`.
+    That is the case after an opening bracket or quotation mark, a hyphen, a dash, a slash, and an
+    elided word as "l'".
     """
     mark = left[-1]
     if mark in "'’" and apostrophes.elided(left) and not _has_open_quotation(left[:-1]):
@@ -148,8 +149,14 @@ def _joins_next(left: str, apostrophes: Apostrophes) -> bool:
 def _opens_quotation(before: str, mark: str, apostrophes: Apostrophes) -> bool:
     """Whether a quotation mark after a text opens a quotation.
 
-    A straight mark does after white space and after what belongs to the text that follows. Marks
-    that open in one language close in another one: „Ja“, »ja«, ”ja”; French has spaces in « oui ».
+    A straight mark opens one at the beginning of a text, after white space, and after a bracket or
+    another mark that opens. The same mark opens a quotation in one language and closes it in
+    another one: „Ja“ and “yes”, »ja« and «oui».
+
+    Args:
+        before: the text before the mark.
+        mark: the quotation mark.
+        apostrophes: of the language.
     """
     is_at_start = not before or before[-1].isspace()
     # before a mark may stand others, as in "'Yes"
@@ -173,7 +180,8 @@ def _is_inside_quotation(text: str, mark: str) -> bool:
 def _joins_previous(left: str, right: str, apostrophes: Apostrophes) -> bool:
     """Whether no space stands between two texts because of how the right one begins.
 
-    So it is before a comma, what closes a quotation, and parts of words as `n't` and `'s`.
+    That is the case before a comma and similar punctuation, a closing quotation mark, and parts of
+    words as "n't" and "'s".
     """
     mark = right[0]
     if mark.isalpha():
@@ -184,7 +192,7 @@ def _joins_previous(left: str, right: str, apostrophes: Apostrophes) -> bool:
     if not is_punctuation or is_opening_bracket or mark in _WRITTEN_APART:
         return False
     is_before_word = right[1:2].isalnum()
-    if mark in "“‘«‹‟‛":  # which open a quotation, and close one in some languages
+    if mark in "“‘«‹‟‛":  # these open a quotation, and in some languages close one
         return not is_before_word and _is_inside_quotation(left, mark)
     if mark in "'’" and is_before_word and apostrophes.begins_words:
         return False

@@ -56,9 +56,12 @@ WITHOUT_SPACES = (
 
 
 def visible(text: str) -> str:
-    """Returns the text with every invisible character spelled out, e.g. `⟨U+202E⟩`.
+    """Returns the text with every invisible character spelled out.
 
-    Such a text cannot control a terminal and cannot change the order in which a page shows it.
+    The result cannot control a terminal, and cannot change the order in which a page shows text.
+
+    >>> visible("a\u202eb")
+    'a⟨U+202E⟩b'
     """
     if text.isprintable():  # quick; a text with a character of a hidden category is not printable
         return text
@@ -107,7 +110,7 @@ def change_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def in_order(texts: Iterable[str]) -> tuple[str, ...]:
-    """Returns texts in alphabetical order without regard to case and accents; numbers by size.
+    """Returns texts in alphabetical order, whatever their case and accents; numbers by size.
 
     >>> in_order(["b", "A", "é", "f"]), in_order(["10", "9"])
     (('A', 'b', 'é', 'f'), ('9', '10'))
@@ -164,14 +167,22 @@ def date_text(value: Any) -> str:
 
 
 def shortened(text: object, most: int = 100) -> str:
-    """Returns the text on one line of at most `most` characters, all of them visible."""
+    """Returns the text on one line of at most `most` characters, all of them visible.
+
+    >>> shortened("a  long\\ntext", 8)
+    'a long …'
+    """
     beginning = str(text)[: 2 * most]  # a text may be very long
     one_line = " ".join(beginning.split())
     return truncated(visible(one_line), most)  # `visible` makes a text longer
 
 
 def truncated(text: str, most: int = 60) -> str:
-    """Returns the text, or its first characters and an ellipsis if it has more than `most`."""
+    """Returns the text, or its first characters and an ellipsis if it has more than `most`.
+
+    >>> truncated("abcdef", 4)
+    'abc…'
+    """
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -248,6 +259,9 @@ def file_name(name: str, identity: str) -> str:
     """Returns a name for a file that is readable and differs for each identity.
 
     It begins with the letters and digits of `name`; a digest of `identity` follows.
+
+    >>> file_name("openai-community/gpt2", "commit 607a30d")[:22]
+    'openai-community-gpt2-'
     """
     readable = re.sub(r"[^A-Za-z0-9]+", "-", name)[:60].strip("-").lower() or "model"
     digest = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()
@@ -270,7 +284,7 @@ def plain_response(text: str) -> str:
 
 
 def is_decomposed(text: str) -> bool:
-    """Returns whether a text has letters and marks that Unicode's form C writes as one.
+    """Returns whether a text has a letter and a mark that Unicode's form C writes as one character.
 
     >>> is_decomposed("cafe\u0301"), is_decomposed("café"), is_decomposed("cafe")
     (True, False, False)
@@ -328,7 +342,7 @@ def misread_word(text: str) -> tuple[str, str]:
         match = _MISREAD(word)
         if not match or (word.isupper() and word.endswith(_CLOSING)):
             continue
-        content = bytearray()  # of the file from which the word was read
+        content = bytearray()  # the bytes that were read as this word
         for character in word:
             byte = _BYTES.get(character, ord(character))
             content += bytes([byte]) if byte < 0x100 else character.encode()
@@ -345,7 +359,9 @@ def misread_word(text: str) -> tuple[str, str]:
 
 
 def folded(name: str) -> str:
-    """Returns a name without letter case, zeros before numbers, blanks and punctuation.
+    """Returns a name without letter case, zeros before numbers, white space and punctuation.
+
+    Two names of columns count as spellings of one name if they are equal in this form.
 
     >>> folded("Region_01"), folded("right.context"), folded("Sa\u0308tze") == folded("Sätze")
     ('region1', 'rightcontext', True)
@@ -422,7 +438,11 @@ def suggest(name: str, choices: Iterable[str]) -> str:
 def closest(name: str, choices: Iterable[str]) -> str:
     """Returns the choice closest to a name; "" if none is close.
 
-    Letter case is ignored. Of many choices the first `_MOST_CHOICES` in their order are compared.
+    Letter case is ignored. Of more than `_MOST_CHOICES`, the first ones of the alphabet are
+    compared.
+
+    >>> closest("WROD", ["token", "word"])
+    'word'
     """
     first_choices = sorted(set(choices))[:_MOST_CHOICES]
     # reversed: of choices that differ in letter case alone, the first one stays
@@ -455,7 +475,10 @@ class ValidationProblem(NamedTuple):
     given: str
 
     def path(self, start: int = 0) -> str:
-        """Returns the location, or what follows its first `start` parts, e.g. `models[0].id`."""
+        """Returns the location as text, without its first `start` parts.
+
+        The location ("models", 0, "id") is "models[0].id".
+        """
         text = ""
         for part in self.location[start:]:
             text += f"[{part}]" if isinstance(part, int) else f".{part}"

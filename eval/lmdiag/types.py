@@ -46,7 +46,10 @@ _LONGEST_MESSAGE = 2000
 
 @cache
 def field_types(record: type) -> Mapping[str, Any]:
-    """Returns the type of each field of a record."""
+    """Returns name of a field of a record -> its type.
+
+    The types are objects, also where the module of the record has them as texts.
+    """
     return get_type_hints(record)
 
 
@@ -401,12 +404,16 @@ class Options:
     """
 
     def __init_subclass__(cls) -> None:
-        """Adds a record to those whose fields messages name as parameters."""
+        """Adds the new record to `_OPTION_RECORDS`, from which `as_parameters` knows its fields."""
         super().__init_subclass__()
         _OPTION_RECORDS.append(cls)
 
     def stored(self) -> dict[str, Any]:
-        """Returns name -> value of the fields that are not at their default."""
+        """Returns name -> value of the fields that are not at their default.
+
+        >>> TableOptions(critical=("verb",)).stored()
+        {'critical': ('verb',)}
+        """
         changed = {}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -430,7 +437,7 @@ class Options:
             raise BadInput(f"no option {min(unknown_names)!r}: choose from {', '.join(declared)}")
         values = {}
         for name, value in given.items():
-            if isinstance(value, Mapping):
+            if isinstance(value, Mapping):  # becomes texts NAME=VALUE
                 pairs = []
                 for key, part in value.items():
                     is_list = isinstance(part, list | tuple)
@@ -441,7 +448,7 @@ class Options:
             if default == ():
                 value = (value,) if isinstance(value, str) else tuple(value)
             elif default == "" and isinstance(value, int):
-                value = str(value)  # the number of a region or of a sheet
+                value = str(value)  # a region or a sheet may be given by its number
             values[name] = value
         return cls(**values)
 
@@ -482,7 +489,12 @@ class TableOptions(Options):
     def with_further(self, other: TableOptions) -> TableOptions:
         """Returns the options together with those of another record.
 
-        Lists are joined; a single value of the other record replaces the one of this record.
+        Lists are joined. Where an option has a single value, that of the other record counts if it
+        is given.
+
+        >>> first = TableOptions(columns=("item=nr",), gap="__")
+        >>> first.with_further(TableOptions(columns=("context=text",), gap="_")).stored()
+        {'columns': ('item=nr', 'context=text'), 'gap': '_'}
         """
         combined = self.stored()
         for name, value in other.stored().items():
@@ -583,7 +595,11 @@ class DesignOptions(FactorOptions):
         return arguments
 
     def columns(self) -> list[str]:
-        """Returns all columns that the options name, each once."""
+        """Returns all columns that the options name, each once.
+
+        >>> DesignOptions(conditions=("gap",), levels=("gap=no,yes",), by="list").columns()
+        ['gap', 'list']
+        """
         columns_with_order = self.given().get("levels", ())
         names = (*self.conditions, *self.item, self.by, *columns_with_order)
         return list(dict.fromkeys(name for name in names if name))

@@ -75,14 +75,15 @@ def original_records(
 def _lines_of_rows(
     folder: Path, start: str, subset: str, columns: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yields id, place ("FILE:3") and text of the line of each row; nothing without a file.
+    """Yields id, place and text of the line of each row; nothing if there is no file.
 
-    `BadInput` for files of several models, and for another number of lines than of rows.
+    For example "neg136-7", "preds/modelpreds-negsimp-bert:7" and "bird robin tree". `BadInput` for
+    files of several models, and for a file with more or fewer lines than rows.
 
     Args:
         folder: with the files.
-        start: beginning of the name of the file.
-        subset: the rows that have this value in the column of this name; "" for all rows.
+        start: beginning of the name of the file, e.g. "modelpreds-negsimp-".
+        subset: value in the column `subset` of the rows that the file is about; "" for all rows.
         columns: of the rows of the task, by name.
     """
     positions = list(range(len(columns["id"])))
@@ -125,7 +126,7 @@ def _log_prob(text: str, place: str) -> float | None:
     try:
         probability = float(text)
     except ValueError:
-        probability = -1.0  # not a number, and refused as any other number below 0
+        probability = -1.0  # refused below, as any number that is not a probability
     if math.isnan(probability):
         return None
     if not 0 <= probability <= 1:

@@ -195,16 +195,18 @@ def _words_of_rows(column: pa.ListArray) -> list[list[tuple[Any, ...]] | None]:
 
     They are read field by field: to make a dictionary of each word would take seconds.
     """
+    # the first `flatten` joins the words of all rows, the second one gives a column for each field
     fields = [field.to_pylist() for field in column.flatten().flatten()]
-    words = zip(*fields, strict=True)  # of all rows, one after the other
+    words = zip(*fields, strict=True)
     lengths = column.value_lengths().to_pylist()
+    # each `islice` takes the next n words from the same iterator
     return [None if n is None else list(islice(words, n)) for n in lengths]
 
 
 def _is_agreement(column: pa.ListArray) -> bool:
-    """Whether the lists of a column are as long as `AGREEMENT_LAYOUT`, of numbers in [0, 1].
+    """Whether each list of a column is as long as `AGREEMENT_LAYOUT`, with numbers in [0, 1].
 
-    Rows and numbers may be missing.
+    Lists, and numbers in them, may be missing.
     """
     import pyarrow.compute as pc
 
@@ -216,24 +218,34 @@ def _is_agreement(column: pa.ListArray) -> bool:
 
 
 def _tuples_of_rows(column: pa.ListArray) -> list[tuple[Any, ...] | None]:
-    """Returns the lists of a column as tuples; equal ones, as of one context, are one in memory."""
+    """Returns the lists of a column as tuples; None for a missing row.
+
+    Rows with the same context have equal lists, which share one tuple: this saves memory.
+    """
     distinct: dict[Any, Any] = {}
     tuples = []
     for start in range(0, len(column), _CHUNK):
         for values in column[start : start + _CHUNK].to_pylist():
-            row = values and tuple(values)
+            row = values and tuple(values)  # None stays None
             tuples.append(distinct.setdefault(row, row))
     return tuples
 
 
 def predictions_of_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Predictions:
-    """Returns checked predictions of records: where each is, e.g. "FILE:3", and its values."""
+    """Returns the predictions of some records, whose values are checked.
+
+    `BadInput` names the record with a value that is not what its column holds.
+
+    Args:
+        records: where each record stands, e.g. "FILE:3", and its values by the name of their
+            column, e.g. {"id": "role88-1", "log_prob": -2.5}.
+    """
     places = []
     values = []
     for place, record in records:
         places.append(place)
         values.append(record)
-    names = [name for name in PER_ROW if name != "agreement"]  # which no other program has
+    names = [name for name in PER_ROW if name != "agreement"]  # only lmdiag computes it
     for place, record in zip(places, values, strict=True):
         for key in record.keys() - COLUMNS.keys():
             absent_names = [name for name in names if name not in record]
@@ -306,7 +318,8 @@ def _stands_for_none(log_prob: float) -> bool:
 def _rows_of_columns(columns: Mapping[str, Any], rows: Sequence[int | None]) -> dict[str, Any]:
     """Returns the values of some rows for each column of `PER_ROW`, as arguments of `Predictions`.
 
-    Columns that `Predictions` has empty by default are [] if they have no values.
+    For example, {"id": ["b", "a"], "log_prob": [-1.0, -2.0], ...} for the rows [1, 0]. Columns that
+    `Predictions` has empty by default, as `words`, are [] if no row has a value.
 
     Args:
         columns: name -> a value per row, or [].
@@ -337,14 +350,14 @@ def align(
 ) -> Predictions:
     """Returns the predictions in the order of the rows, exactly one for each.
 
-    `BadInput` names the file (`where`) and the first few ids that are missing, doubled or foreign.
+    `BadInput` names the first few ids that are missing, doubled or not among the rows.
 
     Args:
         part: predictions in any order.
         rows: ids of the rows.
-        where: the file, for messages.
-        partial: give rows without a prediction None for all values.
-        foreign: leave out predictions of other rows, instead of refusing them.
+        where: name of the file, for messages.
+        partial: whether rows may lack a prediction: they get None for all values.
+        foreign: whether there may be predictions of other rows: they are left out.
     """
     if part.id == list(rows):
         return part
@@ -369,21 +382,22 @@ def align(
 
 
 def check_possible(part: Predictions, stimuli: Stimuli, where: str) -> None:
-    """Refuses probabilities at one blank that cannot be true together.
+    """Raises `BadInput` for probabilities at one blank that cannot be true together.
 
-    Of words of which none begins another, the probabilities sum to at most 1. The words are the top
-    words, and the targets of one token of all rows with the same blank: in place of a target of
-    several tokens stand several masks, which have another distribution. A target of one token that
-    has rank 1 is not less probable than the first of the top words.
+    Words of which none is the beginning of another exclude each other, so that their probabilities
+    sum to at most 1. Summed are the top words at a blank, and the targets of all rows with this
+    blank that are one token. Targets of several tokens do not count: a masked model is asked for
+    them with several masks, which have another distribution. And a target of one token that has
+    rank 1 cannot be less probable than the first of the top words.
 
     Args:
         part: predictions in the order of the rows.
         stimuli: the rows, unperturbed. Sentences may have a column target that is not read.
-        where: the file, for messages.
+        where: name of the file, for messages.
     """
     rows = stimuli.columns()
     has_blanks = stimuli.asks_words and part.perturbation in ("", NONE) and not any(part.labels)
-    # without texts that tell which rows have the same blank, each row has its own
+    # a blank is identified by its texts, and where these are not known, by the number of the row
     blanks: Sequence[object] = range(len(part.id))
     if has_blanks:
         blanks = list(zip(rows["context"], rows["right_context"], strict=True))
@@ -408,8 +422,8 @@ def check_possible(part: Predictions, stimuli: Stimuli, where: str) -> None:
             key = without_differences(word)  # words that may be the same tokens are one
             log_prob_of_word[key] = max(value, log_prob_of_word.get(key, -math.inf))
         if row < last_row_of_blank[blank]:
-            continue
-        del log_probs_at[blank]  # it is complete, and takes memory
+            continue  # the words of a later row are missing yet
+        del log_probs_at[blank]  # saves memory: no later row has this blank
         total = impossible_sum(log_prob_of_word)
         if total is not None:
             raise BadInput(
@@ -488,14 +502,14 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
     """Reads the predictions in a file for the rows of a task.
 
     Args:
-        path: JSON lines or Parquet, or a folder with files of the original code. From a run's own
-            `predictions.parquet`, the task and setting asked for are taken.
-        stimuli: the rows.
-        setting: perturbation to take from a run's file.
+        path: JSON lines or Parquet, or a folder with files of the original code; or the file
+            `predictions.parquet` of a run, which may have several tasks and settings.
+        stimuli: the rows of the task.
+        setting: perturbation that is taken from the file of a run; "none" for any other file.
 
     Raises:
-        BadInput: the file cannot be read (file and line are named); see `read`, `normalise` and
-            `align`.
+        BadInput: the file cannot be read, lacks the setting, has predictions of other rows or
+            impossible values, or has nothing that can be scored. The message names file and line.
     """
     row_ids = stimuli.columns()["id"]
     notes: list[str] = []
@@ -529,12 +543,19 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
 
 
 def normalise(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
-    """Returns predictions of another program with the values that a run records, and notes.
+    """Returns predictions of another program with the values that a run would record, and notes.
 
-    Sums over sentences follow from their words, rounding above 0 is cut, and the mark of a word's
-    beginning is removed from top words, with a note. `BadInput` if there are no predictions,
-    nothing in them can be scored, some rows only have top words, or these have other white space;
-    `where` is the file, for the message.
+    These values change: the log-probability and the number of tokens of a sentence, if they are not
+    given, become sums over its words; a log-probability above 0, which is rounding, becomes 0; and
+    top words lose the mark of a word's beginning, as "Ġdog" has it, with a note.
+
+    Args:
+        part: the predictions.
+        where: name of the file, for messages.
+
+    Raises:
+        BadInput: there are no predictions, nothing in them can be scored, only some rows have top
+            words, or top words have other white space.
     """
     if not part.id:
         raise BadInput(f"{where} is empty: write one prediction per line")
@@ -576,9 +597,10 @@ def normalise(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
 
 
 def _without_marks(part: Predictions, where: str) -> tuple[list[list[str] | None], int]:
-    """Returns the top words of each row without the mark of a word's beginning, as "Ġdog" has.
+    """Returns the top words of each row without the mark of a word's beginning, as "Ġdog" has it.
 
-    The second value is the number of words that had one. `BadInput` for other white space.
+    The second value is the number of words that had a mark. For example, [["Ġdog", "cat"], None]
+    gives [["dog", "cat"], None] and 1. `BadInput` for other white space in a word.
     """
     n_marked = 0
     lists = list[list[str] | None]()

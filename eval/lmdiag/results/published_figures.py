@@ -67,6 +67,7 @@ def published_figures() -> tuple[PublishedFigure, ...]:
     for table in document()["tables"]:
         source, number = table["source"], table["table"]
         for model, entries in table["models"].items():  # the rows of the table
+            # a column is [setting, measure, by, level, n], with by and level "" for all items
             for (*address, n), entry in zip(table["columns"], entries, strict=True):
                 if entry is None:  # the source lacks it
                     continue
@@ -79,9 +80,10 @@ def published_figures() -> tuple[PublishedFigure, ...]:
 def published_figures_of(results: Results) -> dict[FigureKey, PublishedFigure]:
     """Returns the published figures that a run can be compared with, by their addresses.
 
-    These are figures of the same model on the rows that the source reports on. The id of the model
-    may have the organisation that it got later, as in `google-bert/bert-base-uncased`. Of several
-    sources the first one counts, and has the figures that differ from it as `others`.
+    These are figures of the same model on the rows that the source reports on. A model may be named
+    by its id of today, "google-bert/bert-base-uncased", or by that of the papers,
+    "bert-base-uncased". If several sources have a figure, that of the first source is returned; its
+    `others` has the figures of the further sources that differ from it.
     """
     organisation, _, name = results.model.id.partition("/")
     model = name if organisation in _ORGANISATIONS else results.model.id

@@ -89,9 +89,11 @@ class Figure:
 
     @property
     def versus_chance(self) -> VersusChance | None:
-        """Where it lies against its chance level; of a mean of shares, by its t interval.
+        """Whether the figure is above or below its chance level, or not distinguishable from it.
 
-        None if it has no value or no chance level, or all items are tied.
+        A proportion is tested exactly, see `p_chance`. A mean of shares is distinguishable if its t
+        interval does not contain the chance level. None if the figure has no value or no chance
+        level, or all items are tied.
         """
         if self.value is None or self.chance is None or not self._n_untied:
             return None
@@ -125,7 +127,11 @@ class Figure:
 
     @property
     def _share_of_untied(self) -> float:
-        """The value over the items that are not tied: those that are tied have the value 0."""
+        """The value over the items that are not tied.
+
+        `value` is over all items, of which the tied ones have the value 0: a value of 0.6 over 10
+        items, of which 4 are tied, is 6 / 6 = 1.0 over the others.
+        """
         total = (self.value or 0.0) * (self.n or 0)
         return total / self._n_untied
 
@@ -142,9 +148,10 @@ class Figure:
         return self.by.get(by, {}).get(level) if by else self
 
     def to_json(self, *, is_level: bool = True) -> dict[str, Any]:
-        """Returns plain JSON values by name; what only some figures have is left out if it is None.
+        """Returns plain JSON values by name; fields of some figures alone are left out if None.
 
-        The figure of a level, `is_level`, has no break-downs of its own.
+        Args:
+            is_level: whether the figure is that of a level, which has no break-downs of its own.
         """
         values: dict[str, Any] = dict(vars(self))
         values["by"] = None
@@ -300,7 +307,7 @@ class Results:
 
     @property
     def model_warnings(self) -> list[str]:
-        """The warnings of what looks wrong in the model's files."""
+        """The warnings about the files of the model, without those about the data."""
         beginnings = tuple(f"{task}: " for task in self.data.tasks)  # of warnings of the data
         return [line for line in self.warnings if not line.startswith(beginnings)]
 
@@ -333,9 +340,10 @@ class Results:
         return document
 
     def validation_errors(self) -> Iterator[str]:
-        """Yields a line, which names the field, for each value that has its type and is impossible.
+        """Yields a line for each value that is impossible although it has the right type.
 
-        Such values are in files that were changed, or that another program wrote.
+        For example "finished is not an ISO 8601 date". Such values are in files that were changed,
+        or that another program wrote.
         """
         try:
             datetime.fromisoformat(self.finished)
