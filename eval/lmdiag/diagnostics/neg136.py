@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 
 
 def _levels(rows: Columns) -> dict[str, Labels]:
-    """Returns break-downs by subset and naturalness, each alone and crossed with polarity."""
+    """Returns break-downs by subset and naturalness, each alone and crossed with polarity.
+
+    For example, a natural negated sentence of NAT has the levels "nat" (subset), "natural",
+    "nat/negative" and "natural/negative". Sentences of SIMP have no naturalness.
+    """
     level_of_boolean = {"true": "natural", "false": "less_natural", None: None}
     subset = levels_of(rows["subset"])
     natural = [level_of_boolean.get(level, level) for level in levels_of(rows["natural"])]

@@ -36,7 +36,10 @@ _PHRASES = {"object": ("which {} the", "which one the"), "subject": ("the {} had
 
 
 def _without_nouns(row: Stimulus, shuffle: int, seed: int, *, columns: tuple[str, ...]) -> str:
-    """Returns the context of a row with phrases that name no noun, as "the other had".
+    """Returns the context of a row in which phrases with its nouns are replaced.
+
+    For example, "... which customer the waitress had" with `columns` ("subject",) becomes
+    "... which customer the other had", and with ("object",) "... which one the waitress had".
 
     Args:
         row: with a column for each noun.

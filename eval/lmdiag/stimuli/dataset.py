@@ -146,8 +146,9 @@ class Dataset:
     def _with_file_columns(self, path: Path, table: Table) -> Table:
         """Returns minimal pairs with columns `language` and `UID` from the place of their file.
 
-        These are added in a folder of pairs, if the table lacks them. Suites, and files of other
-        data sets, are returned as they are. `BadInput` for other files in a folder of pairs.
+        For example, the pairs of eng/simple.csv get the language "eng" and the UID "simple", if
+        they lack these columns. Suites, and files that are not in a folder of pairs (`by_file` is
+        ""), are returned as they are. `BadInput` for other files in a folder of pairs.
         """
         if not self.by_file or table.form == "suites":
             return table
@@ -168,8 +169,8 @@ class Dataset:
 def _concatenated(parts: Sequence[Table]) -> Table:
     """Returns the rows of several files, in order, as one table.
 
-    Files of minimal pairs may differ in columns: missing ones are filled with None. `BadInput` if
-    other files differ in columns, or files in their form.
+    Files of minimal pairs may have different columns: a row has None in a column that its file
+    lacks. `BadInput` if other files have different columns, or if files have different forms.
     """
     reference = parts[0]
     if len(parts) == 1:
@@ -235,11 +236,18 @@ def split_revision(data: str) -> tuple[str, str | None]:
 
 
 def _task_of(data: str, path: Path) -> str:
-    """Returns the name of the task of a file: the extended set that it is, else mostly its stem.
+    """Returns the name of the task of a file, which mostly is its stem.
 
-    A file that is named after a diagnostic, as neg136.csv, but has not its columns, is the user's
-    own task: that has the name with the ending. `BadInput` for a text file that is neither an
-    extended set nor a table. Messages call the file `data`.
+    - "mine" for mine.csv.
+    - "role1500" for ROLE-1500.txt, an extended set of a diagnostic.
+    - "neg136" for neg136.csv with the columns of this diagnostic, and "neg136.csv" for a table of
+      the user's own with this name, which lacks these columns.
+
+    `BadInput` for a text file that is neither an extended set nor a table.
+
+    Args:
+        data: what messages call the file.
+        path: of the file.
     """
     if path.suffix == _TEXT:
         task = extended_task(path.name)
@@ -297,7 +305,11 @@ def _directory(data: str, root: Path) -> Dataset:
 def _data_files(folder: Path, *, of_languages: bool = True) -> list[Path]:
     """Returns the files of rows and suites in a folder, sorted.
 
-    If there are none, and `of_languages`, they are those in its folders of languages.
+    If there are none, the files of its folders of languages are returned, such as eng/simple.csv.
+
+    Args:
+        folder: that is searched.
+        of_languages: whether folders of languages are searched, too.
     """
     suffixes = [suffix for suffix in _SUFFIXES if suffix != _TEXT]
     with readable(folder):
@@ -335,7 +347,10 @@ def _configs(root: Path, data: str) -> Mapping[str, Sequence[str]]:
 
 
 def _patterns(data_files: Any, where: str) -> list[str]:
-    """Returns the patterns of the files of a config, of several splits those of `test`.
+    """Returns the patterns of the files of a config; of several splits, the patterns of `test`.
+
+    For example, ["data/test.csv"] for "data/test.csv", for ["data/test.csv"], and for
+    [{"split": "train", "path": "data/train.csv"}, {"split": "test", "path": "data/test.csv"}].
 
     Args:
         data_files: as the card has it: a pattern, a list of patterns, or a list of splits such as

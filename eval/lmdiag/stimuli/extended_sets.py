@@ -70,8 +70,11 @@ def _letters(text: str) -> str:
 def extended_rows(table: Table, task: str) -> Table:
     """Returns the rows of an extended set, four for each pair of sentences in the column `TEXT`.
 
-    A sentence without a comma at its end, half a pair, or a pair of `neg1500_*` that is not an
-    affirmative sentence and its negation is a `BadInput`, which names the line.
+    Two lines of the file are a pair: "A robin is a bird," and "A robin is not a tree,". The last
+    word of each sentence is its target.
+
+    `BadInput`, which names the line: a sentence without a comma at its end, a last sentence without
+    its partner, or a pair of `neg1500_*` that is not an affirmative sentence and its negation.
     """
     sentences: list[_Sentence] = []
     for row, line in enumerate(table.columns[TEXT]):
@@ -101,6 +104,9 @@ def extended_rows(table: Table, task: str) -> Table:
 
 def _negation_rows(pair: str, first: _Sentence, second: _Sentence) -> Iterator[dict[str, Any]]:
     """Yields the four rows of a pair: both targets in both sentences, as in NEG-136-SIMP.
+
+    For example, TA "A robin is a" bird, FA "A robin is a" tree, TN "A robin is not a" tree and FN
+    "A robin is not a" bird: true or false (T, F), and affirmative or negated (A, N).
 
     `BadInput` if the pair is not an affirmative sentence and its negation.
 

@@ -95,15 +95,20 @@ def perturb(stimuli: Stimuli, name: str, run: int, seed: int) -> Stimuli:
 
 
 class PerturbedContexts(Sequence[str]):
-    """The contexts of rows in a setting, each made when it is read.
+    """The perturbed contexts of rows; each context is made when it is read.
 
-    To score a shuffled setting hardly any is read, and making all takes longer than scoring.
+    Scores of a shuffled setting read hardly any context, and to make all contexts takes longer than
+    scoring.
 
     Args:
-        stimuli, name, run, seed: see `perturb`, which raises the same errors.
+        stimuli: the rows.
+        name: of the perturbation. `BadInput` for an unknown name, or one of another task.
+        run: number of the shuffle, from 0.
+        seed: of the shuffles.
 
     Attributes:
-        key: of the setting in `Stimuli.perturbed`.
+        key: (name, number of the shuffle, seed) of the setting, under which `Stimuli.perturbed` has
+            its rows.
     """
 
     def __init__(self, stimuli: Stimuli, name: str, run: int, seed: int) -> None:

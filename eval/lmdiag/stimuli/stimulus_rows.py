@@ -82,9 +82,10 @@ class Stimuli:
 
     @cached_property
     def content(self) -> str:
-        """The fingerprint of the rows without the name of the task, with which made-up ids begin.
+        """The fingerprint of the rows, without the name of the task in their ids.
 
-        The same rows have it under any name of their task.
+        Ids, items and contrasts that lmdiag makes begin with the name of the task, as "mine-1".
+        Without this beginning, the same rows have the same content under any name of their task.
         """
         columns = {**self._columns}
         for name in ("id", "item", "contrast"):
@@ -204,13 +205,18 @@ def sample(
 ) -> list[int]:
     """Returns the positions of the sampled rows, in the order of the rows.
 
-    A contrast, or an item of a test suite and of own data (`by_item`), is taken whole or not at
-    all; one is taken even if it has more than `limit` rows. Contrasts are drawn one by one, each
-    from a combination of levels that has been drawn least, and among these from the one whose
-    single levels have been drawn least. A break-down that some contrasts do not have (natural
-    sentences in NEG-136) divides the share of the others. Every choice beyond that follows from a
-    SHA-256 of the seed and the contrast, so the sample does not depend on the machine, nor on the
-    order of the rows.
+    A unit is a contrast, or an item of a test suite and of own data (`by_item`). Units are taken
+    whole or not at all, but the first unit is taken even if it has more than `limit` rows. They are
+    drawn one by one so that the sample has about equally many of all levels: a unit is drawn from
+    the combination of levels that has been drawn least, and among such combinations from the one
+    whose single levels have been drawn least.
+
+    Some break-downs have levels in some units alone, as naturalness in NEG-136. The levels of such
+    a break-down are not balanced against units without a level: they share the part of the sample
+    that the combination of the other levels gets.
+
+    Ties are decided by a SHA-256 of the seed and the unit, so that the sample depends neither on
+    the machine nor on the order of the rows.
 
     Args:
         columns: name -> values, of all rows.
@@ -265,9 +271,14 @@ def sample(
 
 
 def _rows_of_units(columns: Mapping[str, Sequence[Any]], name: str) -> dict[str, list[int]]:
-    """Returns contrast or item -> its rows; a row without one stands alone, under its id.
+    """Returns contrast or item -> its rows; a row without one is a unit by itself, under its id.
 
-    `name` is that of the column of contrasts or items.
+    For example, {"1": [0, 1], "filler-7": [2]} for two rows of item 1 and a row with the id
+    filler-7 and no item.
+
+    Args:
+        columns: name -> values, `id` among them.
+        name: of the column of contrasts or items.
     """
     ids = columns["id"]
     rows_of_units: dict[str, list[int]] = {}

@@ -98,9 +98,10 @@ def suite_rows(value: Any, name: str, stem: str) -> Table:
 
 
 def _problem_text(problem: ValidationProblem) -> str:
-    """Returns the problem of a suite, as ", item 2, condition 1: condition_name must be ...".
+    """Returns the problem of a suite in words, to stand after the name of the file.
 
-    Its location is a path as pydantic gives it, e.g. ("items", 1, "conditions", 0, ...).
+    For example, ", item 2, condition 1: condition_name is missing" for the location ("items", 1,
+    "conditions", 0, "condition_name"), a path as pydantic gives it, with numbers from 0.
     """
     place = ""
     field = ""
@@ -120,9 +121,16 @@ def _problem_text(problem: ValidationProblem) -> str:
 
 
 def _check_items(items: Sequence[_Item], formulas: Sequence[Formula], name: str) -> None:
-    """Checks what spans several fields: numbers, names, and what the formulas read.
+    """Checks what the types of single fields cannot check.
 
-    `BadInput` names the file, `name`.
+    `BadInput` if two items have one number, conditions of an item have one name, regions are not in
+    ascending order, an item has other conditions than the first one, or a formula reads a condition
+    or region that an item lacks.
+
+    Args:
+        items: of the suite.
+        formulas: of the predictions of the suite.
+        name: of the file, for messages.
     """
     names = {condition.condition_name for condition in items[0].conditions}
     numbers: set[int] = set()
