@@ -52,10 +52,14 @@ _is_json_text = re.compile(r"\[.*\]|\{.*\}", re.DOTALL).fullmatch
 def are_responses(table: Table, options: TableOptions) -> bool:
     """Returns whether a table has a row per response, or per word with its count or share.
 
-    That is where a column `response`, or `word` beside `count` or `cloze`, has words, a context or
-    a sentence with a gap stands beside it, and no word is a target.
+    For example, a table with the columns context and response, or sentence ("The ___ sat."), word
+    and count. A table with a column `target` has none: its words are those that a model is asked.
+
+    Args:
+        table: as it was read.
+        options: `columns` that name columns otherwise.
     """
-    renamed_columns = {}
+    renamed_columns = {}  # name -> column, of the options NAME=COLUMN
     for text in options.columns:
         name, _, column = text.partition("=")
         renamed_columns[name] = column
@@ -72,7 +76,8 @@ def are_responses(table: Table, options: TableOptions) -> bool:
     proposal = responses(TableLayout(columns))
     if proposal is None:
         return False
-    # the columns have the names that responses need, so that no option is due, but one for the item
+    # `cloze` reads the table without an option: the columns have the names that it needs. An item
+    # of another name is no obstacle, since each context is an item then.
     without_item = {name: column for name, column in proposal.columns.items() if name != "item"}
     return not proposal._replace(columns=without_item).option
 

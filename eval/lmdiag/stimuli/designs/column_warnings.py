@@ -316,10 +316,11 @@ def _misspelt_levels(uses: ColumnUses, places: Places | None) -> Iterator[str]:
 
 
 def _has_words_of_texts(uses: ColumnUses, name: str) -> bool:
-    """Returns whether each value of a column is a word of its text, such as the critical word.
+    """Returns whether each value of a column is a word of the text of its row.
 
-    Rows without a value do not count. A column that is asked about has two levels or more, so that
-    some rows do. False for a table without texts.
+    An example is a column of critical words, with "sat" beside "The cat sat.". Rows without a value
+    do not count; some rows have one, since only columns with two levels or more are examined. False
+    for a table without texts.
     """
     if uses.table.texts is None:
         return False
@@ -331,9 +332,10 @@ def _has_words_of_texts(uses: ColumnUses, name: str) -> bool:
 
 
 def _numbers_cells(uses: ColumnUses, name: str) -> bool:
-    """Returns whether a column has a number for each item and cell of the conditions.
+    """Returns whether a column has one number for each item and cell of the conditions.
 
-    An example is the length of the critical word. No item has all numbers of the column.
+    An example is the length of the critical word: 4 in item 1 with sg, 5 in item 1 with pl. Levels
+    of a condition may be numbers, too, but then some item has all of them: False in this case.
     """
     values = uses.table.columns[name]
     items = uses.table.items.codes
@@ -367,11 +369,13 @@ def _incomplete(uses: ColumnUses, name: str) -> str:
 def _sets_of_levels(uses: ColumnUses, name: str) -> list[tuple[str, ...]]:
     """Returns the sets of levels of a column that occur together in items; [] for no clear sets.
 
-    For example, [("a", "b"), ("c", "d")] if items have either a and b or c and d. Sets that share
-    a level are joined; most items must have all levels of a set, and two items or more a set on
-    average. Items with one level, as fillers have, do not count.
+    For example, [("a", "b"), ("c", "d")] if some items have the levels a and b, and other items c
+    and d. Sets that share a level are joined to one. The sets are clear if most items have all
+    levels of their set, and if there are at least two items for each set on average. Items with one
+    level, as fillers have, do not count.
     """
     candidate = uses.condition_candidates[name]
+    # the numbers of the levels of each item; a row of `rows_per_item` has n rows of each level
     levels_of_items = [
         frozenset(np.flatnonzero(n_rows).tolist()) for n_rows in candidate.rows_per_item
     ]

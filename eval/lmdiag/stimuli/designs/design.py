@@ -401,7 +401,10 @@ class _ItemDesign:
         }
 
     def _codes_of_levels(self, name: str, levels: Sequence[str]) -> Codes:
-        """Returns the number of the level of each row, -1 where it is not among `levels`."""
+        """Returns the number of the level of each row, (n rows,); -1 where it is not in `levels`.
+
+        The levels are those of a condition, without levels that are set aside.
+        """
         values = self.columns[name]
         # the last entry is for code -1
         is_kept = np.array([*(level in levels for level in values.levels), False])
@@ -442,16 +445,20 @@ class _ItemDesign:
     ) -> NDArray[np.bool_]:
         """Returns which items have rows in all cells of conditions, (n items,).
 
+        For example, [True, False] with the condition number (sg, pl), if item 0 has rows with sg
+        and with pl, and item 1 has rows with sg alone.
+
         Args:
             conditions: that are crossed.
             is_kept: which rows count, (n rows,); None for all.
         """
         names = [*conditions]
         n_cells = prod(len(self.uses.conditions[name]) for name in names)
+        # number of the item and cell of each row, -1 for a level that is set aside
         cells_of_items = combine_codes(self.items.codes, *(self.factors[name] for name in names))
         if is_kept is not None:
             cells_of_items = np.where(is_kept, cells_of_items, -1)
-        rows = first_row_of_each(cells_of_items)
+        rows = first_row_of_each(cells_of_items)  # one row for each item and cell
         n_items = len(self.items.levels)
         n_cells_of_item = np.bincount(self.items.codes[rows], minlength=n_items)
         is_complete: NDArray[np.bool_] = n_cells_of_item == n_cells
@@ -521,10 +528,11 @@ class _ItemDesign:
             yield f"no item has all cells of {crossed}, so no effects are tested: {remedy}"
 
     def _remedy_for_incomplete_items(self) -> str:
-        """Returns which option leaves items with all cells, and how many; "" for none.
+        """Returns which option leaves items with all cells, and how many; "" if no option does.
 
-        That is the level of a condition with the most such items, by --filter; if none has any, as
-        many conditions as possible, by --conditions.
+        For example, "give --filter gram=yes (24 items)": the level of a condition at which the most
+        items have all cells of the other conditions. If there is no such level, "give --conditions
+        gram (12 items)": as many conditions as possible, of which some item has all cells.
         """
         conditions = [*self.uses.conditions]
         few = conditions[:MOST_LABELS]  # of many columns, there are too many combinations
@@ -546,7 +554,12 @@ class _ItemDesign:
         return ""
 
     def _n_complete_at(self, name: str, level: str) -> int:
-        """Returns how many items have all cells of the other conditions at a level of one."""
+        """Returns how many items have all cells of the other conditions, in rows at one level.
+
+        Args:
+            name: of the condition with this level.
+            level: that the rows have.
+        """
         others = [other for other in self.uses.conditions if other != name]
         is_at = self.columns[name].codes == self.columns[name].levels.index(level)
         return int(self.is_complete(others, is_at).sum())
@@ -554,8 +567,10 @@ class _ItemDesign:
     def _cells_of_several_texts(self) -> Iterator[str]:
         """Yields a line if cells of an item have several texts, and why that may be.
 
-        A level may be wrong, a column that is not a condition may tell the texts apart, or item
-        numbers may start again. The line names the first such cell.
+        A cell is an item at one level of each condition, as item 7 with sg and match. The line
+        names the first such cell with its rows, and the likeliest reason: a level is wrong, another
+        column tells the texts apart, or item numbers start again (in several lines, if several
+        columns may be what they start again at).
         """
         texts = self.text_codes
         if texts is None:
@@ -563,10 +578,11 @@ class _ItemDesign:
         cells = combine_codes(self.items.codes, *self.factors.values())
         cells = np.where(texts < 0, -1, cells)
         n_texts = n_distinct_by(cells, texts)  # of each cell
-        several = np.flatnonzero(n_texts > 1)
+        several = np.flatnonzero(n_texts > 1)  # numbers of the cells with several texts
         if not several.size:
             return
-        rows = np.flatnonzero(np.isin(cells, several))
+        rows = np.flatnonzero(np.isin(cells, several))  # of these cells
+        # name of the cell, as ("7", "sg", "match") -> its first row
         row_of_cell = {self._cell_at(row): row for row in rows[first_row_of_each(cells[rows])]}
         name, row = min(row_of_cell.items())
         shown = self._shown_rows(cells == cells[row])
@@ -592,11 +608,14 @@ class _ItemDesign:
             yield f"{has}: {remedy}"
 
     def _cell_at(self, row: int) -> tuple[str, ...]:
-        """Returns the item and the levels of the conditions in a row."""
+        """Returns the item and the levels of the conditions in a row, as ("7", "sg", "match")."""
         return self.items.levels[self.items.codes[row]], *self._levels_at(row)
 
     def _column_that_divides(self, cells: Codes, texts: Codes) -> str:
-        """Returns the first column at each level of which each cell has one text; "" for none.
+        """Returns the first column that tells the texts of all cells apart; "" for none.
+
+        Each cell has one text at each level of the column, as of a column `version` whose versions
+        have texts of their own. The name is quoted for a command line.
 
         Args:
             cells: number of the item and the levels of the conditions of each row.

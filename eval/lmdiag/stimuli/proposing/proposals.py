@@ -109,8 +109,9 @@ class UnknownLayout(BadInput):
     def _unread_beside_many(self, options: TableOptions) -> list[str]:
         """The columns of texts that options with many wide columns do not name.
 
-        They are known to stay unread without reading the table, whose cells would be as many as the
-        square of its columns. [] for tables that are small enough to be read.
+        A table with a row for each wide column has as many cells as rows times wide columns times
+        other columns, and takes too long to make if these are millions. Columns that the options do
+        not name stay unread in any case. [] for tables that are small enough to be read.
         """
         other_columns = {*self.columns} - {*options.wide}
         n_cells = len(self.table) * len(options.wide) * len(other_columns)
@@ -137,9 +138,10 @@ class UnknownLayout(BadInput):
         return [x for x, name in names.items() if not _are_parts(columns[name], texts_read)]
 
     def _are_unrelated(self, unread: Sequence[str], options: TableOptions) -> bool:
-        """Whether unread columns have other words than the columns that options read, as comments.
+        """Whether unread columns have other words than the columns that options read.
 
-        False where options read only one column.
+        Such columns may be comments, and the options are then worth showing though they do not read
+        all texts. False where options read only one column, with which nothing can be compared.
         """
         columns_read = [*options.wide, *(text.partition("=")[2] for text in options.columns)]
         if len(columns_read) < 2:

@@ -157,8 +157,10 @@ def _region_options(names: Sequence[str]) -> list[str]:
 def _part_columns(layout: TextColumns) -> list[str]:
     """The neighbouring columns with the parts of sentences, four or more; [] for none.
 
-    In scripts with capitals, the first part alone begins with them. The parts after it are of words
-    or texts, and may end sentences only in the last column; `_are_parts` decides in the end.
+    For example, ["start", "noun", "verb", "end"] with "The old", "dog", "chased", "the cat." in a
+    row. The first part has two words or more on average; in scripts with capitals, it begins with a
+    capital, and most texts of the other parts do not. Only the last part may end sentences. The
+    columns are passed in their order, and `_are_parts` decides whether neighbours are parts.
     """
     parts: list[str] = []
     for name, values in layout.values.items():
@@ -347,8 +349,9 @@ def texts_after_contexts(layout: TextColumns) -> Iterator[TableOptions]:
 def _word_after_parts(layout: TextColumns) -> Iterator[TableOptions]:
     """Yields the options that read targets after contexts in several columns, as text1 and text2.
 
-    The names of these differ in their numbers alone. Columns with the same words have texts of
-    conditions, and no parts of one context.
+    For example, --columns context=text1..text2 for the columns text1, text2 and target: the names
+    of the columns of contexts differ in their numbers alone. If the texts of a row have the same
+    words, they are those of conditions, and not parts of one context: nothing is yielded.
     """
     parts = [x for x in layout.sentences if re.search(r"\d", x)]
     stems = {re.sub(r"\d+", "", name) for name in parts}
@@ -362,7 +365,8 @@ def _word_after_parts(layout: TextColumns) -> Iterator[TableOptions]:
 def _context_column(layout: TextColumns) -> str:
     """The column of contexts: the only one, or one of a known name; "" for none.
 
-    Or the one column of texts, if they have no end, and there are words that may follow.
+    Without a column that is named as contexts, it is the only column of texts, if these do not end
+    as sentences do and there are words that may follow them: "The dog chased the" beside "cat".
     """
     if len(layout.contexts) == 1:
         return layout.contexts[0]
@@ -406,10 +410,11 @@ def _sentences_after(
 
 
 def _may_follow(layout: TextColumns, context: str) -> bool:
-    """Whether the words of the table may follow a column of contexts.
+    """Whether the words of the table may follow the texts of a column.
 
-    A column `context` is always one. Another column has texts that do not end as sentences, if
-    there are words of several conditions, or else no whole sentences with the word in them.
+    Words always may follow a column `context`. Words of several conditions may follow texts that do
+    not end as sentences do. A single column of words may follow texts, unless most texts are whole
+    sentences that have the word of their row in them.
     """
     if context == "context":
         return True
@@ -504,8 +509,8 @@ def _filter_of_complete_rows(
 ) -> tuple[str, ...]:
     """A condition for --filter that leaves out rows without some text, and fillers; or ().
 
-    For example, ("type=critical",): the rows that have all texts have other values in the column
-    than those that lack some.
+    For example, ("type=critical",) for a column `type` with "critical" in rows with all texts, and
+    "filler" in rows that lack a text. () if no column of labels tells these rows apart.
 
     Args:
         layout: all columns of the table, with their values and kinds.

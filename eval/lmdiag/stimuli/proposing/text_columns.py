@@ -93,7 +93,12 @@ class TextColumns(TableLayout):
     def words(self) -> list[str]:
         """The columns of words that may follow a text, or stand in its gap.
 
-        That is the one that is named as a target, or those whose names begin so, or all with words.
+        The first of these choices that the table has:
+
+        1. the column of a known name for targets, as ["target"];
+        2. columns whose names begin with such a name, as ["target_sg", "target_pl"];
+        3. columns of words of any name, as ["verb"]; if the table has a context or a gap, those
+           whose words may follow it.
         """
         kinds = ("word", "label", "text")
         names = [x for x in self.values if x != self.item and x not in self.sentences]
@@ -126,8 +131,10 @@ class TextColumns(TableLayout):
     def _words_after(self, text: str, names: Sequence[str]) -> list[str]:
         """The columns of any name whose words may follow a text, or stand in its gap.
 
-        Where texts repeat, it is the one that differs between rows of a text. Else most words
-        differ between texts, or two columns have the same words.
+        If texts repeat, it is the one column whose words differ between the rows of a text. If they
+        hardly repeat, it is each column with at least half as many different words as texts, or
+        with most of its words in another column, too, as those of conditions have. Columns whose
+        words stand in the text already are left out. In a table of a few rows, all are returned.
 
         Args:
             text: the column of texts.

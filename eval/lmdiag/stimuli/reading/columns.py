@@ -222,17 +222,20 @@ class _Fitting:
         return name != "item" or not self._is_within_items(column)
 
     def _is_within_items(self, column: str) -> bool:
-        """Whether a column has labels of which most items, by another column, have several.
+        """Whether a column has labels that differ within the items of another column.
 
-        It has conditions then, and the other column the items.
+        For example, a column `item` with "sg" and "pl" beside a column `item_nr`: the former has
+        conditions, although it is called item, and the latter names the items.
         """
         item_columns = [x for x in named_columns("item", self.table.columns) if x != column]
         return any(self.values(column).are_labels_within(self.values(x)) for x in item_columns)
 
     def _may_be_targets(self, column: str) -> bool:
-        """Whether labels may be target words: the sentences have a gap, or most have their label.
+        """Whether labels in a column `target` may be target words, and not names of conditions.
 
-        The latter is for sentences beside contexts. Without sentences, labels may be targets.
+        Beside sentences without contexts, they may be targets if some sentence has a gap, or if all
+        have the same sign that may mark a gap. Beside sentences and contexts, they may be targets
+        if most sentences have the label of their row in them. Without sentences, they may be, too.
         """
         sentences = self._column("sentence")
         if not sentences or self.kind(sentences) not in ("text", "question"):
@@ -389,10 +392,13 @@ def _known_name(name: str, known: Iterable[str]) -> str:
 def _without_unlikely(
     spellings: Mapping[str, list[str]], chosen: Collection[str]
 ) -> Mapping[str, list[str]]:
-    """Known name -> its columns, without names that do not go with the other ones of the table.
+    """Known name -> its columns, without names that do not go with the other names of the table.
+
+    For example, without `expected` in a table that has no `target`, and without `sentence` beside
+    regions, of which the sentence is made.
 
     Args:
-        spellings: known name -> the columns that are spelled so.
+        spellings: known name -> the columns whose names are spellings of it.
         chosen: known names that the user gave to columns.
     """
     if spellings.keys() >= {*PAIR}:  # published sets have columns of any name
@@ -407,10 +413,10 @@ def _without_unlikely(
 
 
 def _only_spelling(table: Table, name: str, columns: Sequence[str]) -> dict[str, str]:
-    """Known name -> the only column whose name is a spelling of it.
+    """Known name -> the only column whose name is a spelling of it, as {"item": "Item"}.
 
-    {} where a column has exactly this name and needs no other. `BadInput` where there are several
-    spellings, since only the user knows which column is meant.
+    {} where a column has exactly the known name, which then needs no other column. `BadInput` where
+    several columns are spellings, since only the user knows which of them is meant.
     """
     if name in columns:
         return {}
@@ -454,7 +460,10 @@ def misspelt_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
 
 
 def _missing_names(table: Table, names: Sequence[str]) -> set[str]:
-    """The known names that a table of its form may have, and does not have.
+    """The known names that a table may have, by its form, and lacks.
+
+    For example, {"context", "right_context", "expected", ...} for a table with `target` and a
+    column `contxt`, whose name may be a slip for one of them.
 
     Args:
         table: the form follows from the names of all its columns.

@@ -354,7 +354,10 @@ def markup_problem(text: str) -> str:
 
 
 def _text_problems(column: str, texts: Collection[str], source: str) -> dict[str, str]:
-    """Text -> the first rule of its column that it breaks, as a message; right texts are absent.
+    """Text -> the first rule of its column that it breaks, as a message.
+
+    For example, {"The ": "ends in a space: remove it"} for two contexts "The " and "A". Texts that
+    break no rule are absent.
 
     Args:
         column: core column.
@@ -394,7 +397,11 @@ def _refuse_lookalike_levels(
 
 
 def _lookalike_levels_of_items(columns: Mapping[str, Sequence[Any]]) -> Iterator[tuple[int, str]]:
-    """Yields a row and what is wrong with it: a level of an item or condition is like another."""
+    """Yields (row, problem) for each level of a condition or item that looks like another one.
+
+    For example, (7, "the column number has 1 row as 'SG', 24 as 'sg', which differ in letter case
+    alone: make them equal"). Columns that are not conditions may have such levels.
+    """
     from pandas import DataFrame
 
     from lmdiag.stimuli.designs.column_warnings import lookalike_levels_of

@@ -58,14 +58,15 @@ class Condition(NamedTuple):
         return is_named if self.sign == "=" else ~is_named
 
     def _named_levels(self, levels: Collection[str]) -> Iterator[str]:
-        """Yields those of the levels of the column that the value of the condition names.
+        """Yields the levels of the column that the value of the condition names.
 
-        Commas separate them, and may stand in a level: for levels "a,b" and "c", "a,b,c" names
-        both. The longest level is looked for first.
+        Commas separate levels, and may stand in a level, too: for the levels "a,b" and "c", the
+        value "a,b,c" names both. So the longest text up to a comma that is a level is taken, and
+        then the rest of the value is read in the same way. `BadInput` for a text that is no level.
         """
-        parts = self.value.split(",")
+        parts = self.value.split(",")  # texts between commas that are still to be read
         while parts:
-            for n in range(len(parts), 0, -1):
+            for n in range(len(parts), 0, -1):  # of the first n parts, joined again
                 level = _level_like(",".join(parts[:n]).strip(), levels)
                 if level is not None:
                     break

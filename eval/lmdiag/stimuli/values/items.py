@@ -120,10 +120,15 @@ def _named_as_items(columns: Mapping[str, DistinctValues]) -> str:
 
 
 def _is_factor(name: str, columns: Mapping[str, DistinctValues], names: Sequence[str]) -> bool:
-    """Returns whether a column named as items has conditions: a few labels.
+    """Returns whether a column that is named as items has a few labels, which are conditions.
 
-    They differ within another one of `names`, all columns that are named as items, or each stands
-    in many rows.
+    For example, a column `itemtype` with "sg" and "pl". Labels are conditions if they differ within
+    the values of another column that is named as items, or if each label stands in many rows.
+
+    Args:
+        name: of the column.
+        columns: name -> values, of all columns.
+        names: of the columns that are named as items, this one among them.
     """
     values = columns[name]
     for other in names:
