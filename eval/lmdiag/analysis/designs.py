@@ -346,7 +346,8 @@ def _request_for(
 ) -> _Request:
     """Returns the arguments of `analyse_table` with columns as the table spells them.
 
-    The response is by default that of the formula, or the surprisal; the item is found by its name.
+    For example, "RT" becomes "rt" if the table has this column. The response is by default that of
+    the formula, or the surprisal. If the user names no column of items, it is found by its name.
     """
     if region == rows.EACH_REGION and formula:
         raise BadInput("a formula is fitted to one region: choose it with --region")

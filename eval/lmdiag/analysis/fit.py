@@ -272,7 +272,7 @@ def _control_equal_to_surprisal(selection: Selection, controls: Sequence[str]) -
         pair = rows[[SURPRISAL, name]]
         if all(is_numeric_dtype(column) and np.ptp(column) for _, column in pair.items()):
             r = np.corrcoef(pair.to_numpy(float).T)[0, 1]
-            if 1 - r**2 < _LEAST_LEFT:
+            if 1 - r**2 < _LEAST_LEFT:  # r is 1 or -1 but for rounding
                 return name
     return ""
 

@@ -188,5 +188,6 @@ def fit_formula(formula: str, rows: DataFrame, folds: int = 0) -> LinearFit:
     formula_of_columns = _COMPUTED.sub(lambda match: name_of[match[0]], formula)
     table = rows.assign(**values).reset_index(drop=True)
     fit = fit_mixed(formula_of_columns, table, reml=False)
+    # terms get the names of the formula back
     written_as = {name: part for part, name in name_of.items()} | {"(Intercept)": "Intercept"}
     return replace(fit, terms=fit.terms.rename(index=partial(with_labels, labels=written_as)))

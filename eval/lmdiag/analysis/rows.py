@@ -258,7 +258,8 @@ def with_response(table: DataFrame, response: str) -> tuple[DataFrame, list[str]
 def select_models_with_values(table: DataFrame, response: str) -> tuple[DataFrame, str]:
     """Returns the rows of the models that have any value of the response.
 
-    Also returns a note that names the other models; "" if there are none.
+    Also returns a note that names the other models: "left out: gpt2: rt is missing"; "" if there
+    are none.
 
     Raises:
         BadInput: no model has a value.

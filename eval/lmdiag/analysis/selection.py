@@ -30,9 +30,13 @@ _WORD = "\0word"
 
 
 def check_table(table: HumanTable) -> None:
-    """Refuses a table that cannot be fitted, whatever its surprisals, before a model is asked."""
+    """Refuses a table that cannot be fitted, whatever its surprisals, before a model is asked.
+
+    To ask a model takes long. The table is therefore checked with zeros in place of surprisals, and
+    of entropies if the formula has them.
+    """
     table.running_texts()  # refuses words that are not in the texts
-    zeros = np.zeros(len(table.frame))  # in place of surprisals
+    zeros = np.zeros(len(table.frame))
     entropy = zeros if needs_entropy(table) else None
     selection = Selection(table, SurprisalSource("", zeros, entropy=entropy))
     selection.rows()  # refuses columns that cannot be fitted

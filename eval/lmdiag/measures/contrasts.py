@@ -59,7 +59,8 @@ def sentence_measures(trials: Trials) -> list[Scores]:
     sensitivity: the good sentence has a higher log-probability than every bad one.
     sensitivity_mean: it has a higher log-probability per token, which does not favour short ones.
 
-    Skips contrasts with a word that the tokenizer cannot represent or with two equal sentences.
+    Skips contrasts with a word that the tokenizer cannot represent, whose log-probability is NaN,
+    or with two equal sentences.
 
     Source: Warstadt et al. (2020); Lau et al. (2017) for the mean.
     """
@@ -69,7 +70,7 @@ def sentence_measures(trials: Trials) -> list[Scores]:
     scores = [contrasts.share_with_good_highest("sensitivity", trials.log_prob)]
     if trials.has("n_tokens"):
         n_tokens = float_array(trials.predictions["n_tokens"])
-        means = trials.log_prob / np.where(n_tokens > 0, n_tokens, np.nan)
+        means = trials.log_prob / np.where(n_tokens > 0, n_tokens, np.nan)  # per token
         scores.append(contrasts.share_with_good_highest("sensitivity_mean", means))
     return scores
 

@@ -152,17 +152,20 @@ def _state(bits: float, words: Sequence[WordSpan], *, is_empty: bool) -> PartSta
 def part_bits(words: Iterable[WordSpan] | None, start: int, end: int) -> float:
     """Returns the surprisal of a part of a sentence in bits; NaN where it is undefined.
 
-    It is the sum over the words that begin in the part. The first word of a sentence may have no
-    probability: it is left out of the sum, and a part of this word alone is undefined. So is a part
-    without words, one without a token of its own, and one with a word that the tokenizer cannot
-    represent.
+    It is the sum over the words that begin in the part: 3 bits for words with probabilities of 1/2
+    and 1/4. The first word of a sentence may have no probability, and is then left out of the sum.
+    The result is NaN for a part without words, for a first word alone without a probability, for
+    words that share their only tokens with the word before them, and if the tokenizer cannot
+    represent a word.
 
     Args:
         words: of the sentence; None where they are not known.
         start, end: of the part, in characters.
     """
     words_inside = tuple(word for word in words or () if start <= word.start < end)
-    log_prob = SentenceAnswer(words_inside).log_prob  # nats; None where undefined
+    # the sum of the words' log-probabilities in nats, by the rules for whole sentences; None if
+    # undefined
+    log_prob = SentenceAnswer(words_inside).log_prob
     if log_prob is None or all(word.shares_token for word in words_inside):
         return math.nan
     return 0.0 - log_prob / math.log(2)  # 0.0 instead of -0.0 for a probability of 1

@@ -119,9 +119,14 @@ def list_items(
 
 
 def _place_of_expected(rows: Sequence[Any]) -> int | str | None:
-    """Returns the place of the expected word in the list of the first row that expects one.
+    """Returns the place of the expected word among the model's top words, from 1, e.g. 3.
 
-    "none" if it is not in the list; None if no row expects a word.
+    It is that of the first row that expects a word. "none" if the word is not among the top words;
+    None if no row expects a word.
+
+    Args:
+        rows: of an item, as one run has them: `expected` (words) and `place` (of the first of these
+            among the top words, None if none is there).
     """
     for row in rows:
         if row.expected:
@@ -350,6 +355,7 @@ def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
     words = _WORDS["prediction" if table.has_predictions else table.asks]
     if table.has_critical_word:
         words = words._replace(alone="surprisal of the critical word")
+    # a verdict is (kind, words), and "plain" that of rows that are not compared
     is_compared = any(item.verdicts[0][0] != "plain" for item in listed_items)
     orders = {"order": "order of the data"}  # values that begin with "-" sort the highest first
     if is_compared:

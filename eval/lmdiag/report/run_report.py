@@ -611,7 +611,8 @@ def _headline_legend(
 ) -> str:
     """Returns what the headline figures and the marks beside them mean, in sentences.
 
-    A sentence stands only where the tables have what it is about.
+    For example, "Percent with 95% intervals. The dashed line is chance: the expected figure of a
+    model that guesses.". A sentence is left out if no table has what it is about.
 
     Args:
         grids: tables of the figures.

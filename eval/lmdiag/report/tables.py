@@ -264,7 +264,7 @@ def _tables(
             further.append(grid)
         else:
             tables.append(grid)
-        unused = unused.drop(index=table.index, errors="ignore")
+        unused = unused.drop(index=table.index, errors="ignore")  # figures that no table has yet
     if declared:
         used_measures = all_figures["measure"][~all_figures.index.isin(unused.index)]
         is_new_measure = ~unused["measure"].isin(used_measures) & ~unused["is_curve_point"]

@@ -400,7 +400,11 @@ def _all_figures(diagnostic: Diagnostic, scores: MeasureScores) -> list[_Measure
 
 
 def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]:
-    """Returns a comparison for each pair, p adjusted over the distinct tests of all of them.
+    """Returns a comparison for each pair, in the same order.
+
+    First each pair is tested, over the items that both models scored. Then the p-values are
+    adjusted by Holm's method over the distinct tests of all pairs. If two measures are equal by
+    construction, there is one test, and both comparisons have its p.
 
     Args:
         pairs: the scores of items of two models, for a figure each.
@@ -425,7 +429,7 @@ def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]
             same_as=pairs[same_as[position]].key.measure if position in same_as else "",
             n_tied=pair.n_tied,
         ))  # fmt: skip
-    # the same test under two names counts once in the family of tests
+    # the same test under two names counts once in the family of tests: `holm` passes NaN over
     p_values = [math.nan if i in same_as else c.p for i, c in enumerate(comparisons)]
     p_adjusted = stats.holm(p_values)
     n_tests = sum(not math.isnan(p) for p in p_values)
@@ -543,9 +547,10 @@ def _name_in_message(run: Run, number: int) -> str:
 def signature_differences(a: Results, b: Results) -> dict[str, str]:
     """Returns key -> text with both values, for each key in which two signatures differ.
 
-    {} means that the figures of both can be compared. The text of a knob (an option of how rows are
-    asked, see `lmdiag.asking.protocol.Knob`) is in words, of any other key e.g. "data (a1 and b2)".
-    A model of word counts is not asked, so that knobs of the other one make no difference.
+    For example, {"unit": "unit (token and word)", "data": "data (a1 and b2)"}. The text of a knob,
+    an option of how models are asked, is in words. {} means that the figures of both can be
+    compared. A model of word counts is not asked, so that the knobs of the other run make no
+    difference.
     """
     values_a = _values_in_signature(a.signature)
     values_b = _values_in_signature(b.signature)
@@ -642,7 +647,16 @@ def _comparable_scores(base: Run, new: Run, key: FigureKey, number: int = 1) -> 
 
 
 def _with_task_in_items(scores: Scores, task: str, new_task: str) -> Scores:
-    """Scores whose ids of items begin with the name of another task: "a-1" becomes "b-1"."""
+    """Scores whose ids of items begin with the name of another task: "a-1" becomes "b-1".
+
+    Two runs may call the same data by two names, with which the ids begin. Items are paired by
+    their ids, so those of one run get the name in the other.
+
+    Args:
+        scores: of the items.
+        task: with which the ids begin, "a".
+        new_task: with which they are to begin, "b".
+    """
     prefix = f"{task}-"
     items = []
     for item in scores.items:

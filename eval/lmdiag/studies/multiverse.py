@@ -313,7 +313,10 @@ class Multiverse(Presentable):
         return multiverse
 
     def validation_errors(self) -> Iterator[str]:
-        """Yields a line for each wrong value that has the right type, beginning with its field."""
+        """Yields a line for each wrong value that has the right type, beginning with its field.
+
+        For example, "members: there is no knob 'unt'". The file may be that of a stranger.
+        """
         if not self.members:
             yield "members: there are none"
         for member in self.members:
@@ -383,7 +386,8 @@ def multiverse_of(
     Args:
         models: label of each model -> choices (of its open knobs) and run of each member, that of
             the default protocol first.
-        headlines: figures of all these runs, see `lmdiag.report.selections.headlines`.
+        headlines: the headline figures of all these runs, a row per figure and run: task, setting,
+            measure, by, level and heading.
         folder: that holds the run directories.
     """
     members = []

@@ -90,7 +90,16 @@ def _joined_texts(rows: pd.DataFrame, columns: Sequence[str]) -> Any:
 
 
 def _means_caption(data: pd.DataFrame, analysis: Analysis, *, has_items: bool) -> str:
-    """The caption of `condition_plot`, which says what its lines are and where they are cut."""
+    """The caption of `condition_plot`, which says what its lines are and where they are cut.
+
+    For example, "Mean surprisal by condition. Vertical lines are 95% intervals within items
+    (Cousineau 2005; Morey 2008), thin lines are the items.".
+
+    Args:
+        data: the rows of the chart, with the ends of intervals in `low` and `high`.
+        analysis: that the chart shows.
+        has_items: whether the chart has thin lines, of single items.
+    """
     lowest, highest = _VALUE_RANGES.get(analysis.response, (-math.inf, math.inf))
     caption = f"Mean {analysis.response_text()} by condition. "
     caption += "Vertical lines are 95% intervals within items (Cousineau 2005; Morey 2008)"

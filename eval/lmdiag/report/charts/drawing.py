@@ -207,8 +207,13 @@ def numeric(
 ) -> Spec:
     """Returns the channel x or y of a column of numbers.
 
+    >>> numeric("value", form="%")["scale"], numeric("value")["scale"]
+    ({'domain': [0, 1], 'nice': False}, {'zero': False})
+
     Args:
+        column: whose values it shows.
         form: "%" for proportions, "+%" for differences between them, "" for other numbers.
+        title: of the axis; several texts are its lines.
         ticks: about how many the axis has; None for as many as the theme says.
         scale: options of the scale; by default, proportions are shown from 0 to 1, and scales of
             other numbers need not begin at 0.

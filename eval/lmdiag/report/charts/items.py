@@ -120,6 +120,11 @@ def _verdict_styles(good_color: str, bad_color: str, far_verdict: str) -> dict[s
 
     Filled marks are for the clearest verdict on the good side: `far_verdict` or, if it is "",
     "good".
+
+    Args:
+        good_color, bad_color: of contrasts whose good, or bad, row the model prefers.
+        far_verdict: that of contrasts whose good row is preferred by more than the threshold, e.g.
+            "good by > 0.01"; "" without a threshold.
     """
     filled = _MarkStyle(good_color, good_color, "circle")
     bad = _MarkStyle(bad_color, "transparent", "triangle-down")

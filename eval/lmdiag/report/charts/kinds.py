@@ -166,12 +166,15 @@ def _groups_of_levels(task_runs: TaskRuns, by: str, levels: list[str]) -> dict[s
 
 
 def _extended_sets(task_runs: TaskRuns) -> Iterator[Plot]:
-    """A chart of the figures of small and extended sets; none for a task that has no such sets."""
+    """A chart of the figures of a small set of items and of larger sets that ask the same.
+
+    For example, of ROLE-88 and ROLE-1500. None for a task without larger sets.
+    """
     sets = task_runs.diagnostic.extended_sets
     table = figures_of_sets(task_runs.task, task_runs.figures)
     if table.empty or sets is None:
         return
-    labels = table["heading"].map(visible)  # `set` is the small or the extended one
+    labels = table["heading"].map(visible)  # of figures; the column `set` has names of sets
     if len(task_runs.runs) > 1:
         table = table.assign(label=labels + ", " + table["set"], series=table["model"])
     else:
@@ -196,6 +199,7 @@ def _shuffles(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
         if not shuffled:
             continue
         tables = [_rows_of_shuffles(task_runs, chart, i, setting) for setting in shuffled]
+        # all shuffled settings of a run have as many shuffles
         title = f"{chart.title}, {n_shuffles[shuffled[-1].name]} times"
         colors = task_runs.colors(i)
         for plot in figure_plots(chart.kind, "shuffles", title, pd.concat(tables), colors=colors):
@@ -274,6 +278,7 @@ def _cutoff_chart(table: pd.DataFrame, title: str | None, **options: Any) -> Spe
     label = "replace(datum.label, regexp('.* 0?'), '')"  # ".5" for "top 0.5"
     axis = {"labelAngle": 0, "labelOverlap": True, "labelExpr": label}
     x = field("cut-off", "ordered", sort=cutoffs, title=title, axis=axis)
+    # the line is left of the first cut-off of the bottom, or at the last one without such
     first_bottom = next((cutoff for cutoff in cutoffs if cutoff.startswith("bottom")), cutoffs[-1])
     at_bottom = {"x": {"datum": first_bottom, "bandPosition": 0}}
     border = {"data": ONE_ROW, **mark("rule", at_bottom, color=MUTED)}

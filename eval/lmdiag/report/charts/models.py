@@ -67,7 +67,9 @@ def _headline_rows(figures: ReportFigures) -> pd.DataFrame:
     """The headline figures of all models, a row per defined value, with columns for charts.
 
     `title` is that of the diagnostic, `panel` the heading of the figure, and `human` the value of
-    the human baseline. `form` is "%" if all values of the figure are in percent, else "".
+    the human baseline (None without one). `form` is "%" if all values of the figure are in percent,
+    else "". For example, a row has the `model` "gpt2", the `title` "NEG-136", the `panel`
+    "sensitivity", the `value` 0.81 and the `form` "%".
     """
     table = pd.concat([headlines(task, figures) for task in figures.tasks])
     table = table.dropna(subset="value")

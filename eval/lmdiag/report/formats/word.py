@@ -297,7 +297,15 @@ def _keep_on_page(word_rows: list[Any], n_lines: int, *, has_note: bool) -> None
 
 
 def _draw_rule(row: Any, side: str, eighths: int) -> None:
-    """Draws a black rule at one side of a row ("top" or "bottom"), in eighths of a point."""
+    """Draws a black rule along a row of a table.
+
+    python-docx has no function for this: each cell gets a border in Word's XML.
+
+    Args:
+        row: of a table of python-docx.
+        side: "top" or "bottom".
+        eighths: width of the rule in eighths of a point.
+    """
     from docx.oxml import OxmlElement
     from docx.oxml.ns import qn
 
