@@ -439,13 +439,16 @@ def flip_test(sums: Values, differences: Values, *, is_exact: bool = False) -> P
     all m with a p of at least .05, follows from these two means of each pattern.
 
     Args:
-        sums: of the differences and of ones, each with the same random signs, (flips, 2).
+        sums: (flips, 2), for each pattern of signs the sum of the differences with these signs, and
+            the sum of the signs alone, which is the number of items that keep their sign minus that
+            of the flipped items.
         differences: (n,).
-        is_exact: the sums are those of all patterns.
+        is_exact: whether the sums are those of all patterns, and not of random ones.
     """
     n = len(differences)
     total = differences.sum()
-    # the means over the items that each pattern flips, and over the other items
+    # the means over the items that each pattern flips, and over the other items: the total less a
+    # flipped sum is twice the sum over the flipped items
     with np.errstate(invalid="ignore", divide="ignore"):
         flipped = (total - sums[:, 0]) / (n - sums[:, 1])
         unflipped = (total + sums[:, 0]) / (n + sums[:, 1])

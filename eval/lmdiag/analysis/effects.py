@@ -242,7 +242,8 @@ def _effect_tests(estimate: Series, se: Series, df: Series | int, n: int) -> Dat
     """Returns a row for each effect: its names, n, estimate, 95% interval and two-sided t test.
 
     Args:
-        estimate, se: of each effect; the index has the columns of `effect_scores`.
+        estimate, se: of each effect; the index has three names of each effect: its family, e.g.
+            "a:b", the effect, and the effect with its levels, e.g. "a[a2 - a1]:b[b2 - b1]".
         df: degrees of freedom.
         n: number of items.
     """

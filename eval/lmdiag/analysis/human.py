@@ -451,7 +451,7 @@ class HumanTable:
             raise BadInput(f"{self.name}: which column has the words? Name it, --word COLUMN")
         words = self.texts(procedure.word)
         for row, word in enumerate(words):
-            if word.split() != [word]:
+            if word.split() != [word]:  # it is empty, or has a blank
                 problem = f"{shortened(word, 60)!r} contains a blank; a row is one word"
                 if not word.strip():
                     remedy = shlex.quote(f"{procedure.word}!=")
@@ -459,7 +459,7 @@ class HumanTable:
                 raise BadInput(f"{self.where(row)}: column {procedure.word} {problem}")
         self._refuse_markup(words)
         self.check_words()
-        rows = self.first_row_of_word  # several readers read the same word
+        rows = self.first_row_of_word  # the rows of a word's other readers repeat it
         text_names = self.texts(procedure.text)[rows].tolist()
         distinct_words = words[rows].tolist()
         if self.full_texts is None:
@@ -470,6 +470,7 @@ class HumanTable:
             return running.texts_of_sentences(sentences, distinct_words, positions)
         except NotInSentence as error:
             row = rows[error.number]
+            # the message has {} in place of the column of sentences
             message = str(error).format(procedure.sentence)
             raise BadInput(f"{self.where(row)}: {message}") from None
 

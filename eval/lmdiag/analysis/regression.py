@@ -133,6 +133,7 @@ def without_terms(formula: str, pattern: str) -> str:
 def evaluate_terms(terms: str, rows: DataFrame) -> DataFrame:
     """Returns the values of the terms of a formula, a column for each; `1` is called Intercept.
 
+    For example, "1 + log(length)" gives the columns "Intercept" (all 1) and "log(length)".
     `BadInput` for a value that is not finite; the message names its row by the index.
 
     Args:

@@ -134,7 +134,8 @@ def data_columns(table: DataFrame) -> DataFrame:
     no_data = {*_RUN_COLUMNS, *users_names.values()}
     if {*PARTS} <= {*table}:  # rows are regions or words
         no_data |= {*PARTS}
-    if {"state", "n_tokens"} <= {*table}:  # a table of `items_of` has measures, too
+    # only tables of a run's items have these two columns; they have measures, too
+    if {"state", "n_tokens"} <= {*table}:
         no_data |= {name for name in table if registered(name)}
     return table.drop(columns=[*no_data], errors="ignore").rename(columns=users_names)
 
@@ -194,7 +195,7 @@ def select_region(table: DataFrame, region: str, named: Sequence[str]) -> DataFr
     if not columns:
         raise BadInput("the table has no regions: write it with --per region")
     texts = table[columns].apply(level_texts)
-    names = joined_texts(texts).str.strip()
+    names = joined_texts(texts).str.strip()  # e.g. "3 verb" of number 3 and name "verb"
     if region == EACH_REGION:  # one that has a number alone is called as "region 2"
         table = table.assign(suite=names.where(~names.str.isdigit(), "region " + names))
     else:

@@ -322,14 +322,14 @@ class Contrasts:
         if has_several_good.any():
             name = self.ids[has_several_good][0]
             raise ValueError(f"contrast {name!r} has several good rows; it must have one")
-        self.good = np.full(n_contrasts, -1, dtype=np.intp)
+        self.good = np.full(n_contrasts, -1, dtype=np.intp)  # stays -1 without a good row
         self.good[contrast_of_row[is_good]] = np.flatnonzero(is_good)
         self.bad = np.flatnonzero(~is_good)
         self.contrast_of_bad = contrast_of_row[self.bad]
         self.levels: dict[str, Labels] = {}
         for by, labels in trials.levels.items():
             contrast_labels = _shared_labels(contrast_of_row, labels)
-            if by == "condition":  # in which the rows of a contrast differ by its nature
+            if by == "condition":  # the rows of a contrast differ in it: the good row's counts
                 contrast_labels = [None if row < 0 else labels[row] for row in self.good.tolist()]
             if any(contrast_labels):
                 self.levels[by] = contrast_labels

@@ -146,8 +146,11 @@ def _effect_of(
     """Returns the effect of a row of `Analysis.effects`, with the record of its test.
 
     Args:
+        analysis: which has the unit of the estimate.
+        row: with the fields effect, n, estimate, p and, if there are several pairs of levels, p_holm
+            and n_tests.
         group: name of its model, suite or region.
-        levels: see `_levels_of_effects`.
+        levels: name of an effect -> each of its conditions -> the two levels that are compared.
     """
     n_tests = getattr(row, "n_tests", math.nan)
     n_tests = 1 if isna(n_tests) else int(n_tests)
@@ -195,9 +198,14 @@ def _levels_of_effects(
 
 
 def _sentences_of_one(analysis: Analysis, effects: Sequence[_Effect]) -> Iterator[str]:
-    """Yields a sentence per clear effect, at most two, or one that none is; then untested effects.
+    """Yields a sentence on each of the first two effects whose test rejects.
 
-    `effects` are those of the one group, in the order in which they are named.
+    If no test rejects, there is one sentence that says so. Then follow sentences on effects without
+    a test, which are the same in every item.
+
+    Args:
+        analysis: that the effects are from.
+        effects: of one model, in the order in which they are named.
     """
     clear = [effect for effect in effects if effect.test.is_clear]
     tested = [effect for effect in effects if effect.test.is_tested]

@@ -445,7 +445,10 @@ def _marks_text(has_mark_per_row: bool) -> str:
 
 
 def _layer_plot(fit: HumanFit) -> Plot:
-    """Returns the chart of the gain by layer, with a line per model, or per predictor of one."""
+    """Returns the chart of the gain by layer, with a line for each model and tested predictor.
+
+    For example, the fits "gpt2, layer 0" to "gpt2, layer 12" are the points of the line "gpt2".
+    """
     power = fit.to_frame().dropna(subset="layer")
     power = power.rename(columns={"per_word": "value"} | _CHART_COLUMNS)
     # the name of a fit is that of the model with its layer, and of the predictors that are tested

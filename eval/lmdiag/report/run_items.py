@@ -202,10 +202,11 @@ def verdict(outcome: Any, asks: str) -> tuple[str, str]:
     compared.
 
     Args:
-        outcome: a row of `RunItems.outcomes`, see `records`.
-        asks: see `RunItems`.
+        outcome: a record of an item: `is_compared`, `difference` (value of the good row minus that
+            of the best bad row), `prefers_good`, `predictions` and others; None for unknown values.
+        asks: "word", "choice" or "sentence": what the model was asked.
     """
-    if outcome.predictions:
+    if outcome.predictions:  # an item of a test suite
         return _verdict_on_predictions(outcome)
     if not outcome.is_compared:
         bits = outcome.response

@@ -127,7 +127,10 @@ class Report:
 
     @cached_property
     def tasks(self) -> dict[str, TaskRuns]:
-        """Task -> the detailed runs that have it, with their items and figures."""
+        """Task -> the runs that have it, with their items and figures, for charts and lists.
+
+        Of many runs these are only the ones whose items are shown (`detailed`).
+        """
         tasks = {}
         for task in self.figures.tasks:
             positions = [i for i in self.detailed if task in self.runs[i].results.tasks]

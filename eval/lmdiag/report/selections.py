@@ -190,7 +190,8 @@ class ReportFigures:
                 continue
             if row_by and level_ranks and level not in level_ranks:
                 continue
-            # figures over all items, whose level is "", stand before those of listed levels
+            # without listed levels, these are in their usual order; with such, figures over all
+            # items, whose level is "", stand before those of the listed levels
             level_rank = level_ranks.get(level, -1) if level_ranks else usual_rank
             rows.append((by_ranks[row_by], level_rank, measure_ranks[measure], run, position))
         rows.sort()

@@ -137,10 +137,13 @@ def _pivot_cells(
     """Returns key of a row of a printed table -> value of its columns -> cell.
 
     A key has the values of the columns `shape.rows`, then the number of the run. Published models
-    have the numbers after those of the runs.
+    have the numbers after those of the runs. For example, {("negated", 0): {"accuracy@1": cell,
+    "accuracy@5": cell}} for the rows ("level",) and the columns "measure".
 
     Args:
-        shape, table: see `_pivot`.
+        shape: says which columns of `table` are the rows and columns of the printed table, and of
+            which measures (`plain`) cells have the value alone.
+        table: a row per figure and run.
         n_runs: number of runs.
         references: of each published model, number of a row of `table` -> cell.
     """

@@ -237,7 +237,12 @@ class ClozeNorms(Presentable):
         return concat([figures([run.results]).assign(model=name) for name, run in parts])
 
     def to_json(self) -> dict[str, Any]:
-        """Returns figures, words, notes and comparisons as plain values; undefined is None."""
+        """Returns figures, words, notes and comparisons as plain values; undefined is None.
+
+        `models` has the figures of each model, as {"name": "gpt2", "items": 40, "mass": {"value":
+        0.61, "n": 40, "ci_low": 0.55, "ci_high": 0.67}, ...}; `unsaid` has words of models that
+        nobody said.
+        """
         models = []
         for name, run in zip(self.models, self.runs, strict=True):
             (task,) = run.results.tasks

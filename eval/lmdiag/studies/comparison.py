@@ -603,6 +603,10 @@ def differing_knobs(a: QueryOptions, b: QueryOptions) -> dict[str, str]:
 def scored_pair(base: Run, new: Run, key: FigureKey) -> ScoredPair | None:
     """Returns the scores of items of which two runs have a figure; None if they are not comparable.
 
+    They are not comparable if no item was scored by both models, or the measure is on another scale
+    for one of them, or missing. The pair has all scores of each run: an item that only one of the
+    models could score is in its scores alone.
+
     Args:
         base, new: runs on the same rows.
         key: the figure: task, setting, measure, break-down and level by the names of the base. The

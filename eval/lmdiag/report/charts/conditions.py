@@ -192,6 +192,7 @@ def _means_chart(
     )  # fmt: skip
     if "named" not in data or data["named"].nunique() == 1:
         return chart
+    # a checkbox below the chart; without a tick, rows that are not `named` are left out
     box = {"input": "checkbox", "name": "all regions"}
     every_region = {"name": "every_region", "value": False, "bind": box}
     return where(chart, "every_region || datum.named") | {"params": [every_region]}

@@ -377,6 +377,7 @@ def points(
     layers = []
     for column, line in _ACROSS.items():
         if has_values(data, column):
+            # all rows have the same value, for which one line is drawn
             value = field(column, "numbers", aggregate="mean")
             layers.append(mark("rule", {**(line_ends or {}), value_channel: value}, **line))
     if has_values(data, "from"):  # a mark that is not seen lengthens the scale

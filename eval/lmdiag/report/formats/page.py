@@ -68,6 +68,7 @@ def environment() -> Environment:
     """
 
     def with_visible_characters(value: object) -> object:
+        """Returns what a template prints for a value; `Markup` is HTML already and stays."""
         if isinstance(value, str) and not isinstance(value, Markup):
             return visible(value)
         return value

@@ -197,7 +197,7 @@ def _column_widths(grid: Grid) -> list[int]:
         lengths = [len(row.labels[i]) for row in grid.rows]
         if i == 0:
             lengths = [len(row.labels[0]) + 2 * row.depth for row in grid.rows]
-        widths.append(max(len(name), *lengths))
+        widths.append(max(len(name), *lengths))  # each step of a label takes two characters
     if grid.label_width is not None:
         widths[0] = min(widths[0], int(grid.label_width))
     for i, heading in enumerate(grid.headings):
