@@ -149,13 +149,14 @@ class HumanTable:
         uses_by_user_name = self._by_user_names(uses)
         if not {procedure.word, procedure.text, procedure.position} <= used_columns:
             return read_lines([], response_text or f"{len(self.frame):,} rows", uses_by_user_name)
+        # the words from the first row's word to the end of its text
         first_text = self.place_of_row["text"].iloc[0]
         words_of_text = np.flatnonzero(self.place_of_word["text"] == first_text)
         words_from_first_row = words_of_text[words_of_text >= self.word_of_row[0]]
         rows = self.first_row_of_word[words_from_first_row]
         words = [*self.texts(procedure.word)[rows[:_SHOWN_WORDS]]]
         text, _ = running.joined_words(words)
-        line = f"[{words[0]}]{text[len(words[0]) :]}"
+        line = f"[{words[0]}]{text[len(words[0]) :]}"  # "[The] hen eats."
         if len(rows) > _SHOWN_WORDS:
             line += " ..."
         columns = (procedure.text, procedure.position)

@@ -68,7 +68,10 @@ def labels_of(runs: Sequence[Run]) -> list[str]:
 
 
 def is_table_file(source: object) -> bool:
-    """Returns whether a source is the name of a file with a table."""
+    """Returns whether a source is the name of a file with a table, e.g. "items.csv".
+
+    False for a table itself, a run, and the directory of a run.
+    """
     if not isinstance(source, str | Path):
         return False
     suffix = Path(source).suffix.lower()

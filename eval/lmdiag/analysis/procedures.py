@@ -277,9 +277,15 @@ def procedure_for(
 
 
 def _choose_profile(columns: Collection[str], profile: str, chosen: Procedure) -> Profile:
-    """Returns the first procedure of a profile whose formula names columns of the table alone.
+    """Returns the first procedure of a profile whose formula names only columns of the table.
 
-    If the user gives another formula, it is the first procedure; `BadInput` if there is none.
+    If the user gives a formula, which takes the place of that of the profile, this is the first
+    procedure. `BadInput` if the table lacks a column of each procedure.
+
+    Args:
+        columns: of the table.
+        profile: one of `PROFILES`, e.g. "michaelov2024", which has two procedures.
+        chosen: what the user chooses.
     """
     from lmdiag.analysis.regression import names_in
 

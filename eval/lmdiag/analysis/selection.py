@@ -148,6 +148,9 @@ class Selection:
 
         `=` and `!=` compare texts of the table as they are written; other comparisons, and those of
         computed values, are of numbers.
+
+        Args:
+            condition: its text, e.g. "time>0", and the parts of the text: "time", ">" and "0".
         """
         text, column, sign, value = condition
         try:

@@ -152,9 +152,10 @@ class Board:
                 yield entry
 
     def rows(self, entries: Iterable[Entry]) -> tuple[list[RankedEntry], list[Entry]]:
-        """Returns the entries with a run in order of rank, and those without one by name.
+        """Returns the entries with a finished run in order of rank, and the others by name.
 
-        The latter have the reason why they have no run.
+        An entry without a run has the reason, e.g. "not run yet". Entries whose runs have the same
+        predictions are one row.
         """
         rows = []
         without_run = []

@@ -113,10 +113,11 @@ class RankedEntry(Entry):
 
 
 def merge_copies(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
-    """Returns the rows, with equal ones as one: that which was run first, which names the others.
+    """Returns the rows, of which equal ones become one: the row that was run first.
 
-    Rows are equal if they have the same precision and the same SHA-256 of predictions, which are
-    bitwise those of the weights, however these are called and divided into files.
+    This row names the others in `also`. Rows are equal if they have the same precision and the same
+    SHA-256 of predictions. Copies of a model under another name, or in other files, have the same
+    weights and so the same predictions to the last bit.
     """
     groups: dict[tuple[str, str], list[RankedEntry]] = {}
     for row in sorted(rows, key=lambda row: (row.run.results.finished, row.key)):

@@ -118,9 +118,13 @@ def choice_measures(trials: Trials) -> list[Scores]:
     Each contrast is asked in several orders of its rows, in which they have the labels 1, 2, ...
 
     sensitivity: the good row has the highest log-probability, a mean over the orders of its labels.
-    position_bias: the share of orders whose answer, the label with the highest log-probability, is
-    the first one; labels that are tied there have equal parts of the order, as guessing has.
-    Guessing gives 1 / number of rows of a contrast for both.
+
+    position_bias: the share of orders in which the model answers with the first label. Its answer
+    is the label with the highest log-probability; if two labels are tied, the order counts half.
+    For example, 1 for a model that answers "1" in both orders of a contrast of two rows.
+
+    For both, guessing gives 1 / number of rows of a contrast.
+
     labels_mass: the probability of all labels together, a mean over orders: how far the model
     answers in the form that is asked for.
 

@@ -36,8 +36,9 @@ def surprisal(trials: Trials) -> list[Scores]:
 def surprisal_per_word(trials: Trials) -> list[Scores]:
     """Returns the surprisal of a sentence per word, in bits: a mean over rows.
 
-    The number of words is that of the words with a probability, since the surprisal of the sentence
-    is their sum; all words count where predictions do not have their probabilities.
+    For example, 4 for a sentence of 20 bits and 5 words. Words without a probability do not count,
+    since the surprisal of the sentence is the sum over the others. If predictions do not have the
+    probabilities of words, all words count.
     """
     if not trials.has("log_prob"):
         return []

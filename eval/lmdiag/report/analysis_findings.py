@@ -147,8 +147,8 @@ def _effect_of(
 
     Args:
         analysis: which has the unit of the estimate.
-        row: with the fields effect, n, estimate, p and, if there are several pairs of levels, p_holm
-            and n_tests.
+        row: with the fields effect, n, estimate, p and, if there are several pairs of levels,
+            p_holm and n_tests.
         group: name of its model, suite or region.
         levels: name of an effect -> each of its conditions -> the two levels that are compared.
     """

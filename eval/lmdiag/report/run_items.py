@@ -104,6 +104,7 @@ class RunItems:
         if self.asks != "sentence":
             return 0
         parts_of_rows: Sequence[Any] = self.predictions.words  # of each sentence its words
+        # sentences with a critical word are shown as words, others with regions as regions
         if self.stimuli.regions and not self.has_critical_word:
             parts_of_rows = self.stimuli.regions
         return sum(len(parts) for parts in parts_of_rows if parts)
