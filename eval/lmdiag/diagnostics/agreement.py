@@ -36,6 +36,9 @@ def construction(template: str, source: str | None = None) -> str:
     """Returns the construction of a template: the row that it has in the table of the paper.
 
     Templates from BLiMP are one construction; another template without a row is its own.
+
+    >>> construction("prep_anim_all"), construction("any", "blimp"), construction("new")
+    ('across_prepositional_phrase', 'blimp', 'new')
     """
     return "blimp" if source == "blimp" else _CONSTRUCTIONS.get(template, template)
 

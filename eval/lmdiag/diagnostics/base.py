@@ -72,7 +72,7 @@ class Perturbation:
     Attributes:
         name: as `--perturb` takes it.
         label: heading in tables.
-        change: (row, number of the shuffle, seed) -> context.
+        change: (row, number of the shuffle, seed) -> context; a row is column -> value.
         needs: columns that `change` reads.
         shuffled: whether it depends on the seed; such a setting is run several times.
         unshuffled: the setting that differs from a shuffled one in the order of the words alone.

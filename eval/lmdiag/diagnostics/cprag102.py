@@ -23,9 +23,12 @@ from lmdiag.diagnostics.base import (
 def random_order(n: int, item: str, shuffle: int, seed: int) -> list[int]:
     """Returns the numbers 0 to n - 1 in a random order, for n words.
 
-    It depends on the seed, the item and the number of the shuffle alone. The numbers are sorted by
-    the SHA-256 of each number with the three: every order is equally likely, and nothing depends on
-    other items, on processes or on the generator of a library.
+    The order follows from the seed, the item and the number of the shuffle: 0 to n - 1 are sorted
+    by the SHA-256 of each number together with these. Every order is equally likely, and none
+    depends on other items, on processes or on the generator of a library.
+
+    >>> random_order(4, "1", shuffle=0, seed=0)
+    [2, 3, 1, 0]
     """
     digests = [hashlib.sha256(f"{seed}/{item}/{shuffle}/{i}".encode()).digest() for i in range(n)]
     return sorted(range(n), key=lambda i: digests[i])
@@ -34,7 +37,11 @@ def random_order(n: int, item: str, shuffle: int, seed: int) -> list[int]:
 def _perturbed_context(
     row: Stimulus, shuffle: int, seed: int, *, shuffles: bool = False, truncates: bool = False
 ) -> str:
-    """Returns the context of a row with other words or another order of words.
+    """Returns the context of a row with fewer words or another order of words.
+
+    >>> row = {"item": "1", "sentence_1": "He ran home.", "sentence_2": "He was late for"}
+    >>> _perturbed_context(row, shuffle=0, seed=0, truncates=True)
+    'He ran home. late for'
 
     Args:
         row: with `sentence_1`, and `sentence_2` without its last word.

@@ -73,13 +73,17 @@ def _sensitivity_of_simp(start: str) -> tuple[FigureSelection, ...]:
     `start` is the beginning of their headings, as in "sensitivity, affirmative".
     """
     return tuple(
-        FigureSelection(("sensitivity",), "subset/polarity", (level,), start + polarity)
+        FigureSelection(
+            ("sensitivity",), by="subset/polarity", levels=(level,), label=start + polarity
+        )
         for polarity, level in _SIMP.items()
     )
 
 
 _SENSITIVITY_OF_NAT = tuple(
-    FigureSelection(("sensitivity",), "natural/polarity", (level,), f"sensitivity, {name}")
+    FigureSelection(
+        ("sensitivity",), by="natural/polarity", levels=(level,), label=f"sensitivity, {name}"
+    )
     for name, level in _NAT.items()
 )
 """The figures of NAT. A figure over both polarities would hide a model that ignores negation."""

@@ -56,7 +56,7 @@ CLOZE_NORMS = Diagnostic(
         "the responses. Spearman: over the words of an item."
     ),
     columns=(Column("cloze", "number", required=True), Column("count", "number")),
-    tables=(TableShape("People and models", "", _OF_NORMS),),
+    tables=(TableShape("People and models", source="", measures=_OF_NORMS),),
     charts=(),
     headlines=(FigureSelection(_OF_NORMS),),
     top=10,
@@ -93,9 +93,9 @@ MINIMAL_PAIRS = Diagnostic(
     columns=tuple(map(Column, _UNUSED)),
     breakdowns=tuple(_TITLES),
     tables=(
-        TableShape("Sensitivity", "", _OF_PAIRS),
+        TableShape("Sensitivity", source="", measures=_OF_PAIRS),
         *(
-            TableShape(title, "", _OF_PAIRS, by=(by,), is_further=by == "UID")
+            TableShape(title, source="", measures=_OF_PAIRS, by=(by,), is_further=by == "UID")
             for by, title in _TITLES.items()
         ),
     ),
@@ -126,9 +126,13 @@ TEST_SUITES = Diagnostic(
     ),
     breakdowns=("suite",),
     tables=(
-        TableShape("Suite accuracy", "", ("suite_accuracy",), by=("", "suite")),
+        TableShape("Suite accuracy", source="", measures=("suite_accuracy",), by=("", "suite")),
         TableShape(
-            "By prediction", "", ("prediction_accuracy",), by=("", "prediction"), is_further=True
+            "By prediction",
+            source="",
+            measures=("prediction_accuracy",),
+            by=("", "prediction"),
+            is_further=True,
         ),
     ),
     charts=(
