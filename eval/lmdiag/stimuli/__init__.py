@@ -193,7 +193,10 @@ def load(
 
 
 def _memory_rows(data: Any, task: str) -> Table:
-    """Returns the rows of data in memory, a test suite or a table; `task` names a suite."""
+    """Returns the rows of data in memory: of a test suite (a dict, as in its JSON) or a table.
+
+    `task` is the name of a suite that has none.
+    """
     if not is_suite(data):
         return read_memory(data)
     from lmdiag.stimuli.syntaxgym import suite_rows
@@ -217,13 +220,31 @@ def _stimuli(
     index = table.rows.index
     whole = None
     if options.limit is not None and options.limit < len(table):
-        whole = Stimuli(task, columns, source, commit, table.form, index, table.notes)
+        # all rows, whose design the sample has
+        whole = Stimuli(
+            task,
+            columns,
+            source,
+            revision=commit,
+            form=table.form,
+            index=index,
+            notes=table.notes,
+        )
         by_item = task not in diagnostics.built_in() and any(columns["item"])
         diagnostic = diagnostics.get(task, table.form)
         rows = sample(columns, options.limit, options.seed, diagnostic, by_item=by_item)
         columns = {name: [values[row] for row in rows] for name, values in columns.items()}
         index = index[rows]
-    return Stimuli(task, columns, source, commit, table.form, index, table.notes, whole=whole)
+    return Stimuli(
+        task,
+        columns,
+        source,
+        revision=commit,
+        form=table.form,
+        index=index,
+        notes=table.notes,
+        whole=whole,
+    )
 
 
 def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str]]:

@@ -53,10 +53,11 @@ _PCIBEX_CODE = re.compile(r"%(2C|7F|[01][0-9A-F])")
 
 
 def is_text_table(path: Path) -> bool:
-    """Returns whether the lines of a text file are a table below a header.
+    """Returns whether the lines of a text file are a table below a header, and no plain texts.
 
-    It names columns, one of them known, or `sentence` alone; or most lines have as many tabs as the
-    header, or all lines as many of another separator, two or more.
+    They are a table if the header names several columns, one of them by a known name, or a column
+    `sentence` alone. With other names, they are a table if most lines have as many tabs as the
+    header, or if all lines have as many of another separator as the header, two or more.
     """
     text = _with_plain_header(read_text(path))
     if _pcibex_names(path, text):
@@ -234,7 +235,9 @@ def _parsed_rows(path: Path, text: str, first: int, header: str, separator: str)
 def _has_row_names(rows: Sequence[TextRow], header: str, separator: str) -> bool:
     """Whether all rows have a cell more than the header, as R's `write.table` writes them.
 
-    Without quotes, an empty last cell may be that of a column without a name.
+    For example, `"item" "rt"` above `"1" 7 402`, where "1" is the name of the row. Without quotes
+    around the names of columns, the last cell of all rows must be filled: an empty one may be that
+    of a column without a name.
 
     Args:
         rows: the header first.
@@ -278,9 +281,10 @@ def _lines(path: Path, text: str) -> Iterator[str]:
 
 
 def _below_comments(path: Path, text: str, most: int = 1) -> Iterator[tuple[int, str]]:
-    """Yields the numbers and texts of the first lines below comments, without empty ones.
+    """Yields (number, text) of the first lines below comments that are not empty.
 
-    Comments begin with "#" and stand at the beginning, as the line `sep=;` of Excel does.
+    For example, (3, "item,rt") for the lines "# my data", "" and "item,rt". Comments begin with "#"
+    and stand at the beginning of the file, as does the line `sep=;` of Excel.
 
     Args:
         path: of the file, for messages.
@@ -301,10 +305,16 @@ def _below_comments(path: Path, text: str, most: int = 1) -> Iterator[tuple[int,
 
 
 def _has_quoted_fields(text: str, separator: str) -> bool:
-    """Whether quotes surround fields with tabs or blanks between; else they are parts of words.
+    """Whether quotes in a text surround fields; if not, they are parts of the texts in fields.
 
-    They surround fields if every field that begins with a quote ends with one, before the next tab,
-    and one of them has a blank or a quote in it, or all lines below the header have such a field.
+    For example, True for the line `1<tab>"He ran."`, and False for `1<tab>"Run!" he said.`, where
+    the field goes on behind the quote. With tabs as separators, quotes surround fields if every
+    field that begins with a quote also ends with one. In addition, one of these fields must have a
+    blank or a quote in it, or there must be such a field for each line below the header.
+
+    Args:
+        text: of the file.
+        separator: of fields, a tab or a blank.
     """
     if separator == _BLANK:
         return bool(_QUOTED_WORDS.search(text))

@@ -18,9 +18,9 @@ def breakdown_columns(
 ) -> list[str]:
     """Returns which of some columns with a few values make break-downs.
 
-    Where rows of an item differ in conditions, and are not compared as good and bad ones, these are
-    the conditions. Otherwise they are all but lists, readers, responses, positions and words of the
-    texts.
+    For example, ["number"] of number (sg, pl) and list (A, B). If rows of an item differ in
+    conditions, and are not compared as good and bad rows, these conditions are the break-downs.
+    Otherwise all columns are, except lists, readers, responses, positions and words of the texts.
 
     Args:
         columns: name -> values, of all rows.

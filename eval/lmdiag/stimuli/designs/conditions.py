@@ -480,16 +480,18 @@ class _ConditionFinder:
     def _has_unrelated_texts(self, name: str, texts: Sequence[str], *, is_set: bool) -> bool:
         """Returns whether most items have unrelated texts at two levels of a column.
 
-        Words of more than half of the items, as articles, say nothing of an item. Where items
-        differ in one word, it may be that of a condition, unless the column is named as a data set.
+        For example, "The cat sat." at one level of `experiment` and "A man ate bread." at another
+        one, both with the item number 1. Words of more than half of the items, as articles, are not
+        compared. Texts with a single other word are compared as a whole, since this word may be
+        that of a condition, unless the column has the name of data sets.
 
         Args:
             name: of the column.
             texts: of the rows.
             is_set: whether the column has the name of data sets, or fillers.
         """
-        order = np.argsort(self.items, kind="stable")
-        starts = np.flatnonzero(np.diff(self.items[order], prepend=-2))
+        order = np.argsort(self.items, kind="stable")  # rows by item; those without one first
+        starts = np.flatnonzero(np.diff(self.items[order], prepend=-2))  # -2 is before all codes
         rows_of_items = np.split(order, starts[1:])
         step = max(1, len(starts) // _SAMPLE)
         codes = self.columns[name].codes

@@ -318,7 +318,9 @@ def _repeated_texts(stimuli: Stimuli, texts: Sequence[str]) -> Iterator[str]:
 
 
 def _item_hints(stimuli: Stimuli, others: Sequence[str], texts: Sequence[str]) -> Iterator[str]:
-    """Yields up to one line: what may name the items, a column or a part of its labels.
+    """Yields up to one line: which column, or part of its labels, may name the items.
+
+    For example, "no column item: if story names the items, give --item story".
 
     Args:
         stimuli: rows without items.
@@ -630,7 +632,11 @@ class _ItemDesign:
         return ""
 
     def _unequal_regions(self) -> Iterator[str]:
-        """Yields a line if sentences of an item differ in their number of regions without names."""
+        """Yields a line if sentences of an item differ in their number of regions without names.
+
+        Regions without names are compared by their numbers: region 3 would be another part of the
+        sentence in a condition that lacks region 2.
+        """
         regions = self.stimuli.regions or ()
         n_unnamed = np.array([sum(not region["name"] for region in row) for row in regions])
         is_unequal = n_distinct_by(self.items.codes, n_unnamed) > 1  # of each item
@@ -642,7 +648,10 @@ class _ItemDesign:
             yield f"{what}, so the same number is not the same part: {remedy}"
 
     def _empty_regions(self) -> Iterator[str]:
-        """Yields which regions are empty in some rows of a condition, but not in all."""
+        """Yields a line for each region that is empty in some rows of a condition, but not in all.
+
+        A region that a condition lacks is empty in all its rows; otherwise it may be a mistake.
+        """
         from pandas import DataFrame, Series
 
         regions = self.stimuli.regions or ()

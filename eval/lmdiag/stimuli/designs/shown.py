@@ -52,7 +52,8 @@ def first_rows(
 def _marked_text(stimuli: Stimuli, row: int) -> str:
     """Returns the text of a row with its target or critical word in brackets, or with bars.
 
-    The bars stand between its regions, if it has any.
+    For example, "The cat [sat] on the mat.", or "The cat | sat | on the mat." for a sentence whose
+    regions are not named as critical.
     """
     columns = stimuli.columns()
     if stimuli.asks_words:  # the text has a blank

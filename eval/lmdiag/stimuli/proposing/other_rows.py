@@ -176,8 +176,9 @@ def _word_list(layout: TableLayout) -> OtherRows | None:
 def _numbers_of_items(layout: TableLayout) -> OtherRows | None:
     """What a table with responses in numbers to items has; None for other tables.
 
-    The items have a name, or are target words that repeat. A table with other texts, as sentences,
-    has stimuli.
+    For example, a table with the columns item, condition and rt. A column names the items, or it
+    has target words that repeat. A table with texts that do not name items, as sentences, has
+    stimuli, and is none of these.
     """
     repeated_words = [
         x for x in named_columns("target", layout.values) if _has_repeated_words(layout, x)
@@ -283,7 +284,8 @@ def filter_of_numbers(columns: Mapping[str, DistinctValues], response: str) -> s
 def _differs_with_one_text(layout: TableLayout, name: str, texts: Sequence[str]) -> bool:
     """Whether numbers may be responses, since they differ between rows with the same texts.
 
-    Numbers of readers and trials, and those that count rows, differ so, too, and are no responses.
+    For example, the ratings 3, 5 and 4 of one sentence. Numbers of readers and trials, and those
+    that count rows, also differ between rows with the same texts, and are no responses.
 
     Args:
         layout: all columns of the table, with their values and kinds.

@@ -221,11 +221,12 @@ def _wide_responses(layout: TableLayout, context: str) -> list[str]:
 def amount_column(
     columns: Mapping[str, DistinctValues], context: str, response: str
 ) -> tuple[Literal["count", "cloze"], str] | None:
-    """Returns ("count", COLUMN) for a column that says how many people gave each response.
+    """Returns the column that says how many people gave each response, and what its numbers are.
 
-    ("cloze", COLUMN) if it has shares of people, and None for no column. It is looked for where
-    each word stands once with its context, and where no column is named as readers, or as counts or
-    shares that are read anyway.
+    For example, ("count", "n") for numbers of people in a column `n`, and ("cloze", "p") for shares
+    of people in a column `p`. None if there is no such column, if a word stands several times with
+    one context, if a column names readers, since a row is then one response, or if a column has a
+    name such as `count`, which is read anyway.
 
     Args:
         columns: name -> its distinct values.

@@ -64,9 +64,10 @@ def not_stimuli(layout: TextColumns) -> OtherRows | None:
 
 
 def _compared_texts(layout: TextColumns) -> OtherRows | None:
-    """What a row with two texts is, if a column says how they are related, or they are translated.
+    """What a row with two texts is, if these are compared with each other, or translated.
 
-    None for other tables: two texts may be two conditions of an item.
+    For example, a sentence and a paraphrase with their similarity, or the columns text_en and
+    text_de. None for other tables, in which two texts may be two conditions of an item.
     """
     texts = layout.sentences
     if len(texts) != 2:

@@ -111,8 +111,9 @@ def _count_words(numbers: DistinctValues, words: DistinctValues) -> bool:
 def may_be_response(layout: TableLayout, word: str, name: str) -> bool:
     """Returns whether numbers may be what people did at words, as reading times.
 
-    Their column has the name of a response, or they are not surprisals, do not follow from the
-    word, as its length, and do not rise from word to word, as its place.
+    They may be if their column has the name of a response. Under another name, they must not be
+    surprisals or entropies, have one value for each word, as its length has, or rise from word to
+    word, as its place does.
 
     Args:
         layout: all columns of the table, with their values and kinds.
@@ -308,7 +309,7 @@ class _Runs(NamedTuple):
 def _runs_of_words(
     columns: Mapping[str, DistinctValues], word: str, position: str, texts: Sequence[str]
 ) -> _Runs | None:
-    """The runs of words of the texts; None where a position of a text has two words, or no words.
+    """The runs of words of the texts; None if a position of a text has two words, or no row a word.
 
     Args:
         columns: of the table.
@@ -321,7 +322,8 @@ def _runs_of_words(
     words = columns[word].codes
     one_text = np.zeros_like(words)  # if no columns tell texts apart
     text_codes = combine_codes(one_text, *(columns[name].codes for name in texts))
-    places = combine_codes(text_codes, columns[position].codes)  # a position of a text each
+    # number of the text and position of each row; -1 for a row without a word
+    places = combine_codes(text_codes, columns[position].codes)
     places = np.where(words < 0, -1, places)
     distinct_places, rows = np.unique(places, return_index=True)
     rows = rows[distinct_places >= 0]  # the first row of each place

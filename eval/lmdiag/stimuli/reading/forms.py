@@ -279,11 +279,11 @@ def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, task: str) -
 
 
 def refuse_fragments(table: Table) -> None:
-    """Refuses a column of sentences that are contexts: the word of another column continues them.
+    """Refuses a column of sentences that seem to be contexts of the words of another column.
 
-    They seem to be where nine of ten do not end in punctuation, and most do not have the word in
-    them. A user who wants them as they are names the column, and so does one who wants the word
-    after the contexts that stand beside them.
+    For example, "The dog chased the" beside the target "cat". Sentences seem to be contexts where
+    nine of ten do not end in punctuation, and most do not have the word of their row in them.
+    Columns of sentences or contexts that the user names by --columns are not checked.
     """
     targets = named_columns("target", table.columns)
     is_chosen = "sentence" in table.chosen or "context" in table.chosen
@@ -615,14 +615,15 @@ def _joined_regions(
 
 
 def _other_separator(texts: Sequence[str], separator: str, *, is_divided: bool) -> str:
-    """What is wrong where all texts have marks that would be read as text; "" if they have none.
+    """What is wrong where all texts have a mark that would be read as text; "" if none has.
 
-    As in "The dog / chased / the cat", where a slash seems to separate regions.
+    For example, in "The dog / chased / the cat" a slash seems to separate regions, and would be a
+    word for the model.
 
     Args:
         texts: sentences.
-        separator: the mark that separates regions, which is right.
-        is_divided: whether it does so in the texts.
+        separator: the mark that separates regions, which is no mistake.
+        is_divided: whether this mark separates regions in these texts.
     """
     no_mark = re.compile(f"{GAP}|{MARKUP}", re.IGNORECASE)
 

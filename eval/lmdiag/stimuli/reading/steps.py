@@ -126,9 +126,13 @@ def _with_item(table: Table) -> Table:
 def _with_texts_once(table: Table) -> Table:
     """The table with each text of an item once, where most texts stand in several rows.
 
-    Columns that differ between rows with the same text are about these rows, as responses are, and
-    are left out. Rows with items stay unless one of these columns has numbers, since others may be
-    conditions.
+    For example, a table with a row for each reader and sentence, with reading times, becomes a
+    table with a row per sentence, without the columns of readers and times. These columns differ
+    between rows with the same text.
+
+    The table is returned as it is where the rows of a text may be needed. In a table with items,
+    they may be of several conditions, unless one of the differing columns seems to have responses;
+    in a table without items, a differing column may name the items. Contrasts stay, too.
     """
     import numpy as np
 
@@ -150,12 +154,13 @@ def _with_texts_once(table: Table) -> Table:
     if 2 * len(first_row) > len(table):
         return table
     number_of_text = {text: number for number, text in enumerate(first_row)}
-    codes = np.array([number_of_text[text] for text in texts], dtype=np.intp)
+    codes = np.array([number_of_text[text] for text in texts], dtype=np.intp)  # of each row
     columns = {
         name: values_of(values)
         for name, values in table.columns.items()
         if name not in (*names, "id", *ROW_NAMES)
     }
+    # columns that have several values in the rows of some text
     differing = {x: v for x, v in columns.items() if not _is_constant_within(v, codes)}
     differ_in_stimuli = not {*differing}.isdisjoint(ITEM_COLUMNS - {"condition"})
     if has_items:  # without responses, the rows of a text may be of several conditions

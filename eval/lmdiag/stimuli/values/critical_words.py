@@ -174,7 +174,8 @@ class CriticalColumn:
     def agrees(self, row: int, span: Span, start: int = 1) -> bool:
         """Returns whether the value of a row is the word at a span of its sentence.
 
-        A word may stand elsewhere in the sentence, too. Positions count from `start`, 0 or 1.
+        For example, True for "cat" and the span (4, 8) of "The cat. A cat.". A word may stand
+        elsewhere in the sentence, too. Positions count from `start`, 0 or 1.
         """
         if self.is_position:
             words = spans_of_words(self.texts[row])
@@ -204,10 +205,11 @@ class CriticalColumn:
         return True
 
     def likely_start(self, others: Iterable[CriticalColumn]) -> tuple[int | None, str]:
-        """Returns (0 or 1, how it is known), for what positions count from; (None, "") if unknown.
+        """Returns what positions count from, 0 or 1, and how this is known; (None, "") if unknown.
 
-        Another column decides that has the words at these positions; otherwise a position 0, and
-        then the name of this column.
+        For example, (0, "verb has these words") if the column `verb` has the words at the positions
+        counted from 0. If no column has the words at these positions, a position 0 decides, and
+        then the name of this column, as `verb_0idx`. A column of words has (None, "").
 
         Args:
             others: columns that may have these words.
