@@ -108,8 +108,9 @@ def choices(
 ) -> Iterator[ChoiceQuestion]:
     """Yields the questions about each contrast of some rows, one for each rotation of its rows.
 
-    The options of a question are the targets of the rows, if they all end the same context, and
-    else whole sentences.
+    The rows a, b, c of a contrast are asked in the orders abc, bca and cab, so that each row has
+    each label once. The options of a question are the targets of the rows if all of them end the
+    same context, and otherwise whole sentences.
 
     Args:
         columns: of the rows: `id`, `contrast`, and `target` where rows have a blank.
@@ -143,9 +144,10 @@ def choices(
 def _sentence(
     columns: Mapping[str, Sequence[Any]], texts: Sequence[Query | Sentence], row: int
 ) -> str:
-    """Returns the whole sentence of a row; where a row has a blank, with the target in it.
+    """Returns the whole sentence of a row; if the row has a blank, with the target in its place.
 
-    A period ends a sentence whose blank is its last word. Arguments are those of `choices`.
+    A period ends a sentence whose blank is its last word: "A robin is a" and "bird" give "A robin
+    is a bird.". The arguments are those of `choices`, and the number of the row.
     """
     text = texts[row]
     if isinstance(text, Sentence):
@@ -173,7 +175,8 @@ def choice_predictions(
         ids: of the rows.
         setting: further fields of the predictions, e.g. perturbation.
     """
-    # of each row: label -> its log-probability; log-shares of its labels, one for each order
+    # For each row: label -> its log-probability. And a list with an entry for each order: the log
+    # of the probability of the label that the row has in it, divided by the sum over all labels.
     log_prob_of_label: list[dict[int, float | None]] = [{} for _ in ids]
     log_shares: list[list[float]] = [[] for _ in ids]
     n_tokens = [0] * len(ids)
@@ -181,6 +184,7 @@ def choice_predictions(
         answer = answers[choice.query, None]
         scores = [answer.words[label] for label in choice.labels]
         log_probs = [score.log_prob for score in scores if score.log_prob is not None]
+        # NaN, which makes the mean of the row NaN, too, if a label has no probability
         log_total = _log_sum(log_probs) if len(log_probs) == len(scores) else math.nan
         for label, (row, score) in enumerate(zip(choice.rows, scores, strict=True)):
             log_share = math.nan if score.log_prob is None else score.log_prob - log_total
@@ -205,6 +209,10 @@ def choice_predictions(
 
 
 def _log_sum(values: Sequence[float]) -> float:
-    """Returns the log of the sum of probabilities, from their logs."""
+    """Returns the log of the sum of probabilities, from their logs.
+
+    >>> round(_log_sum([math.log(0.25), math.log(0.5)]), 6) == round(math.log(0.75), 6)
+    True
+    """
     highest = max(values)  # is subtracted first, since exp of a low log-probability is 0
     return highest + math.log(math.fsum(math.exp(value - highest) for value in values))

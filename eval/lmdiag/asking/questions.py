@@ -69,10 +69,11 @@ class Setting:
 
 
 def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionKey]:
-    """Yields the key of each row's question, by which rows with the same question are found.
+    """Yields the key of the question of each row; rows with the same question have equal keys.
 
-    It is the sentence; or of a row with a blank, the text around it, and the number of the verb
-    that is right there (None where rows have no verbs).
+    The key of a row with a sentence is the sentence. The key of a row with a blank is a pair: the
+    text around the blank, and the grammatical number of the verb that is right there, "singular" or
+    "plural" (None if the diagnostic has no verbs).
 
     Args:
         setting: the rows, as they are asked.
@@ -128,17 +129,18 @@ def distinct_questions(
 ) -> list[list[Question | Sentence]]:
     """Returns the distinct questions of all settings in parts; a question is in one part only.
 
-    The published rows of a task and its perturbed rows are in different parts, which never share a
-    batch. So the answers to a part are the same to the last bit whatever else is asked. A question
-    that several parts need is in the first one.
+    A part has the questions of one task, of its unperturbed rows or of its perturbed ones. Parts
+    never share a batch, so that the answers to a part are the same to the last bit whatever else is
+    asked. A question that several parts need is in the first of them.
 
     Args:
         settings: rows, as they are asked.
-        kind, cased: of the model, see `row_keys`.
+        kind: of the model; a causal model reads the left context alone.
+        cased: whether the model tells "A" from "a".
     """
     # key of a question -> the words to score there, in order of first appearance
     words_of_key: dict[QuestionKey, dict[str, None]] = {}
-    # task, and whether its rows are the published ones -> keys
+    # (task, whether its rows are unperturbed) -> keys of the questions that are new in this part
     parts: dict[tuple[str, bool], list[QuestionKey]] = {}
     entropy = False
     for setting in settings:
@@ -165,8 +167,8 @@ def _keys_and_words(
 ) -> Iterator[tuple[QuestionKey, tuple[str, ...]]]:
     """Yields, of each question of a setting, its key and the words to score at its blank.
 
-    These are the target of a row, or the labels of a choice. The words of a sentence are not used:
-    all of them are scored.
+    The words are the target of a row, or the labels "1", "2" ... of a choice. For a sentence, of
+    which all words are scored, the caller does not use them.
     """
     if setting.wording is not None:
         for choice in setting.choices(cased=cased):
@@ -174,7 +176,7 @@ def _keys_and_words(
         return
     columns = setting.stimuli.columns()
     keys = row_keys(setting, kind=kind, cased=cased)
-    targets = columns.get("target", columns["id"])  # sentences have no targets
+    targets = columns.get("target", columns["id"])  # sentences have no targets: any text will do
     for key, target in zip(keys, targets, strict=True):
         yield key, (target,)
 

@@ -259,9 +259,10 @@ def refusal(case: Case) -> str:
 
 
 def reset_ineffective(query: _Options, info: ModelInfo, asks: str) -> tuple[_Options, list[str]]:
-    """Returns the options with those at their default that cannot change any number.
+    """Returns the options, of which those that cannot change any number are set to their default.
 
-    So runs that differ in such an option alone have the same signature.
+    For example, `bos` of a masked model becomes "auto". So two runs that differ in such an option
+    alone have the same signature.
 
     Args:
         query: the options that the user gives.
@@ -288,7 +289,10 @@ def reset_ineffective(query: _Options, info: ModelInfo, asks: str) -> tuple[_Opt
 def applicable_knobs(
     asks: str, kind: Kind | None = None, *, counts_words: bool = False
 ) -> list[str]:
-    """Returns the options of `KNOBS` that can change how a model is asked.
+    """Returns the names of the knobs that can change how a model is asked, as `KNOBS` has them.
+
+    >>> applicable_knobs("sentence", "masked")
+    ['pll', 'layer']
 
     Args:
         asks: what the rows ask, "word" or "sentence".
@@ -306,10 +310,14 @@ def applicable_knobs(
 
 
 def _applies(option: str, case: Case) -> bool:
-    """Whether no rule of `RULES` excludes an option, or an option that it requires, in a case."""
+    """Whether an option can be used in a case.
+
+    It cannot if a rule of `RULES` excludes the option, or another option without which it is
+    refused: `choice_prompt` needs `elicitation`, which a masked model does not have.
+    """
     names = {option, *required_options(option)}
     for rule in RULES:
-        # rules with `without` say which option must be given, too: that is no exclusion
+        # rules with `without` exclude nothing: they say which other option must be given
         if not rule.without and names & {*rule.options} and rule.holds(case):
             return False
     return True
@@ -321,9 +329,9 @@ def required_options(option: str) -> list[str]:
 
 
 def _rules_that_hold(outcome: _Outcome, case: Case) -> Iterator[tuple[Rule, str]]:
-    """Yields each rule that holds in a case, with each of its options that is given.
+    """Yields each rule that holds in a case and has an outcome, with each given option of the rule.
 
-    Only rules with the outcome, "refused" or "left out", count.
+    `outcome` is "refused" or "left out"; rules with the other outcome are passed over.
     """
     for rule in RULES:
         if rule.outcome == outcome and rule.holds(case):

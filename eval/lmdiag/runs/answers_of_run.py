@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 
 def answers_of_run(path: Path, inputs: Inputs, info: ModelInfo | None = None) -> Run | None:
-    """Returns the finished run in a directory, if it differs from `inputs` in its data alone.
+    """Returns the finished run in a directory if its answers are also the answers to `inputs`.
 
-    The data have another fingerprint, and their rows the same ids, questions and targets. Otherwise
-    None: also if there is no run, its rows cannot be read any more, or the data are the same.
+    This is so if the data have another fingerprint, for example since another column names the
+    critical word, but the rows have the same ids, questions and targets. None is returned otherwise
+    (also if the data are the same), and if there is no run or its rows cannot be read any more.
 
     Args:
         path: the run directory.
@@ -58,9 +59,13 @@ def answers_of_run(path: Path, inputs: Inputs, info: ModelInfo | None = None) ->
 
 
 def refuse_other_rows(folder: Path, inputs: Inputs) -> None:
-    """Refuses inputs, before a model is loaded, if their directory has a run on other rows.
+    """Raises `BadInput` if the directory of the new run has a run on other rows.
 
-    `folder` is that of the model.
+    It is called before a model is loaded, so that the user need not wait for that.
+
+    Args:
+        folder: the folder of the model, in which the run would have its directory.
+        inputs: what would be asked.
     """
     if inputs.protocol.chat:  # the name of the directory depends on the model's chat template
         files = sorted(folder.glob(f"*-chat*/{results.RESULTS}"))
@@ -73,9 +78,9 @@ def refuse_other_rows(folder: Path, inputs: Inputs) -> None:
 
 
 def _refuse_run_of_other_rows(path: Path, inputs: Inputs) -> None:
-    """Refuses inputs if the run in a directory is the same but for its rows.
+    """Raises `BadInput` if the run in a directory differs from inputs in its rows alone.
 
-    They are not refused if the answers of the run can be used, see `answers_of_run`.
+    There is no error if the answers of the run are also those to the inputs, see `answers_of_run`.
     """
     try:
         earlier_results = results.read_results(path)
@@ -98,17 +103,22 @@ def _refuse_run_of_other_rows(path: Path, inputs: Inputs) -> None:
 def _differs_in_data_alone(identity: Mapping[str, Any], earlier: Mapping[str, Any]) -> bool:
     """Whether the identities of two runs differ in the fingerprint of their data, and only there.
 
-    The fingerprint is `data:` in the signature; see `results.identity`.
+    An identity is what `results.identity` returns; its signature has the fingerprint as
+    "data:1a2b3c4d".
     """
 
     def without_fingerprint(facts: Mapping[str, Any]) -> dict[str, str]:
+        """Returns the facts as texts, without "|data:1a2b3c4d" in the signature."""
         return {key: re.sub(r"\|data:[^|]*", "", str(fact)) for key, fact in facts.items()}
 
     return identity != earlier and without_fingerprint(identity) == without_fingerprint(earlier)
 
 
 def _questions_of_rows(setting: Setting, info: ModelInfo) -> list[tuple[str, QuestionKey, str]]:
-    """Returns the id, the question and the target of each row; of a sentence, the id as target."""
+    """Returns the id, the question and the target of each row.
+
+    A sentence, which has no target, has its id in the place of it.
+    """
     columns = setting.stimuli.columns()
     keys = row_keys(setting, kind=info.kind, cased=True)
     targets = columns.get("target", columns["id"])

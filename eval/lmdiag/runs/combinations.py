@@ -50,12 +50,14 @@ def run_members(
     as an earlier one are left out.
 
     Args:
-        model_id, options, inputs, run_options, processes: see `run_model`; knobs have defaults.
-        values: what varies; a knob that does not apply to the model is left out.
+        model_id, options, inputs, run_options, processes: see `run_model`. In `options` and
+            `inputs`, all knobs are at their default.
+        values: the knobs that vary, with their values; a knob that does not apply to the model is
+            left out.
 
     Returns:
-        of each combination the choices of the knobs that apply (knob -> choice), and the run; [] on
-        all processes but the first.
+        a pair for each combination: the choices of the knobs, as {"unit": "word", "bos": "never"},
+        and the run; [] on all processes but the first.
     """
     model = load_everywhere(model_id, options, processes)
     knobs = _varied_knobs(model.info, inputs.asks, values, options, processes)
@@ -70,7 +72,7 @@ def run_members(
             with processes.shared_errors():
                 variant = model.with_options(member_options)
             if variant is None:  # the unit needs weights of another dtype
-                del model
+                del model  # frees its memory before the other weights are loaded
                 variant = model = load_everywhere(model_id, member_options, processes)
             choices = {knob: _choice(knob, member_options, variant, inputs.asks) for knob in knobs}
             if choices in choices_so_far:
@@ -79,8 +81,10 @@ def run_members(
                 member_inputs = inputs.asked_by(member_options)
                 keys = _question_keys(variant, member_inputs)
         except BadInput as error:
+            # The tokenizer may lack the token, or the prompt may begin with it. This is an error
+            # only if no combination could be asked so far.
             if fields.get("bos") in ("always", "eos") and keys_so_far:
-                continue  # the tokenizer lacks the token, or the prompt begins with it
+                continue
             asked_with = f"asked with {_choices_text(fields)}; --knobs leaves knobs out"
             raise type(error)(f"{error} ({asked_with})") from None
         choices_so_far.append(choices)
@@ -132,6 +136,10 @@ def _combinations(values: KnobValues) -> Iterator[dict[str, Any]]:
     """Yields the fields of `LoadOptions` for each combination of values, the default one first.
 
     Combinations that a rule of `asking.rules` refuses are left out.
+
+    >>> values = {"unit": [{"unit": "token"}, {"unit": "word"}], "pll": [{"pll": "original"}]}
+    >>> [*_combinations(values)]
+    [{'unit': 'token', 'pll': 'original'}, {'unit': 'word', 'pll': 'original'}]
     """
     for fields_of_knobs in product(*values.values()):
         fields: dict[str, Any] = {}
@@ -143,9 +151,9 @@ def _combinations(values: KnobValues) -> Iterator[dict[str, Any]]:
 
 
 def _question_keys(model: Model, inputs: Inputs) -> tuple[str, ...]:
-    """Returns the keys of all questions, which are equal where a model is asked the same.
+    """Returns the keys of all questions, as `Model.key` makes them.
 
-    See `Model.key`.
+    Two combinations with equal keys ask the model exactly the same.
     """
     if inputs.verbs:
         model.set_verbs(inputs.verbs)
@@ -155,9 +163,15 @@ def _question_keys(model: Model, inputs: Inputs) -> tuple[str, ...]:
 
 
 def _choice(knob: str, options: LoadOptions, model: Model, asks: str) -> str:
-    """Returns the choice of a knob, e.g. of "unit"; for `bos="auto"`, what it does with this model.
+    """Returns the name of a knob's value in a multiverse, e.g. "word" for the knob "unit".
 
-    `asks` is what the rows ask, "word" or "sentence".
+    The value "auto" of `bos` is named by what it does with this model, "always" or "never".
+
+    Args:
+        knob: name of the knob, a key of `KNOBS`.
+        options: how the model is asked.
+        model: the loaded model.
+        asks: what the rows ask, "word" or "sentence".
     """
     if knob == "bos" and options.bos == "auto":
         is_sentence = asks == "sentence" and options.elicitation == "probability"
@@ -167,5 +181,9 @@ def _choice(knob: str, options: LoadOptions, model: Model, asks: str) -> str:
 
 
 def _choices_text(choices: Mapping[str, Any]) -> str:
-    """Returns knobs and their choices, without empty ones, e.g. "unit word, bos never"."""
+    """Returns knobs and their choices as text, without empty choices.
+
+    >>> _choices_text({"unit": "word", "prompt": "", "bos": "never"})
+    'unit word, bos never'
+    """
     return ", ".join(f"{knob} {choice}" for knob, choice in choices.items() if choice)

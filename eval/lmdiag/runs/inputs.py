@@ -48,19 +48,30 @@ class Inputs:
         )
 
     def identity(self, info: ModelInfo) -> dict[str, str | None]:
-        """Returns what must be equal for two runs to share a directory, see `results.identity`."""
+        """Returns the facts that two runs must have in common to share a directory.
+
+        These are the model `info`, the data and the protocol, see `results.identity`.
+        """
         is_word = self.asks == "word"
         return results.identity(info, self.protocol, self.fingerprint, asks_words=is_word)
 
     def designs(self) -> dict[str, Design]:
-        """Returns task -> the design of its rows, with what looks wrong; without built-in tasks."""
+        """Returns task -> the design of its rows, with warnings of what looks wrong in them.
+
+        Built-in diagnostics, whose rows have no design, are left out.
+        """
         designs = {task: design_of(rows, self.design) for task, rows in self.stimuli.items()}
         return {task: design for task, design in designs.items() if design}
 
     def record(self, results: Results, warning: str | None) -> Results:
         """Returns results that also say how the user's rows are analysed and were read.
 
-        They get the warnings of what looks wrong in the rows, after `warning`, that of the model.
+        They also get the warnings.
+
+        Args:
+            results: the results of a run on these inputs.
+            warning: of the model; None if it has none. Warnings of what looks wrong in the rows
+                follow it, each after the name of its task.
         """
         warnings = [warning] if warning else []
         for task, design in self.designs().items():
@@ -70,15 +81,17 @@ class Inputs:
     def asked_by(self, query: QueryOptions) -> Inputs:
         """Returns the same rows, asked with other query options.
 
-        `BadInput` if rows have no alternatives to choose between, and the options ask for a choice.
+        `BadInput` if the options ask for a choice between the rows of a contrast, and a task has no
+        contrasts.
         """
-        wording = wording_of(query)
-        for task, rows in self.stimuli.items() if wording else ():
-            if not rows.compared:
-                raise BadInput(
-                    f"{task} has nothing to choose between: --elicitation choice needs the columns "
-                    "good and contrast"
-                )
+        wording = wording_of(query)  # None without a choice
+        if wording:
+            for task, rows in self.stimuli.items():
+                if not rows.compared:
+                    raise BadInput(
+                        f"{task} has nothing to choose between: --elicitation choice needs the "
+                        "columns good and contrast"
+                    )
         settings = [
             replace(setting, wording=wording, entropy=query.entropy) for setting in self.settings
         ]
@@ -155,9 +168,10 @@ def load_inputs(
 
 
 def _check_together(stimuli_of_task: Mapping[str, Stimuli]) -> None:
-    """Refuses tasks that cannot be in one run.
+    """Raises `BadInput` for tasks that cannot be in one run.
 
-    Those have an id in common, or one has words at blanks and another one whole sentences.
+    These are tasks that have an id in common, since predictions are stored by id; and a task of
+    words at blanks together with one of whole sentences, which are asked in different ways.
     """
     task_of_id: dict[str, str] = {}
     for task, rows in stimuli_of_task.items():
@@ -165,6 +179,7 @@ def _check_together(stimuli_of_task: Mapping[str, Stimuli]) -> None:
             first_task = task_of_id.setdefault(row_id, task)
             if first_task != task:
                 raise BadInput(f"id {row_id} is in both {first_task} and {task}: rename it in one")
+    # "word" and "sentence" -> a task that asks it
     task_that_asks = {rows.diagnostic.asks: task for task, rows in stimuli_of_task.items()}
     if len(task_that_asks) > 1:
         raise BadInput(

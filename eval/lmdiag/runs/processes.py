@@ -82,7 +82,10 @@ class Processes:
         return self.rank == 0
 
     def share(self, value: Any) -> Any:
-        """Returns the first process's value on every process."""
+        """Returns the value of the first process on every process.
+
+        All processes must call it; each waits until the first one has its value.
+        """
         if self.count == 1:
             return value
         from accelerate.utils import broadcast_object_list
@@ -91,7 +94,10 @@ class Processes:
             return broadcast_object_list([value], from_process=0)[0]
 
     def gather(self, value: Any) -> list[Any]:
-        """Returns every process's value, by rank, on every process."""
+        """Returns a list with the value of each process, by rank, on every process.
+
+        All processes must call it, and each waits for all others.
+        """
         if self.count == 1:
             return [value]
         from accelerate.utils import gather_object
@@ -103,7 +109,8 @@ class Processes:
     def shared_errors(self) -> Iterator[None]:
         """Raises `SharedError` on every process if the block of one of them raised `BadInput`.
 
-        All processes wait for each other at the end of the block.
+        All processes wait for each other at the end of the block. Without this, a process that has
+        no error would wait for one that has ended.
         """
         own_message = None
         try:
@@ -121,10 +128,11 @@ class Processes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: object
     ) -> None:
-        """Leaves the group of processes, as the block ended.
+        """Leaves the group of processes at the end of the block.
 
-        Without an error, or with one that all processes know of, it waits for the others. With
-        another error it does not; a lost connection becomes a `ConnectionError`.
+        If the block ended without an error, or with a `SharedError`, this process first waits for
+        the others. With another error it does not wait. A lost connection becomes a
+        `ConnectionError`.
         """
         if self.count == 1:
             return
