@@ -97,9 +97,10 @@ def template_command(
 
 
 def _write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Writes rows, column -> value, as JSON lines or as a table, by the ending of the file.
+    """Writes rows, each column -> value, as JSON lines or as a table, by the ending of the file.
 
-    A list of words is one cell of a table, with | between the words, as `lmdiag.stimuli` reads it.
+    In a table, a list of words becomes one cell, as `lmdiag.stimuli` reads it: ["cat", "dog"]
+    becomes "cat|dog".
     """
     from pandas import DataFrame
 
@@ -215,7 +216,10 @@ def submit_command(
 
 
 def _parameter_count(_: Any, tokens: Sequence[Token]) -> int:
-    """Reads a number of parameters that is typed as 7000000000, 7e9 or 7B."""
+    """Returns the number of parameters that was typed: 7000000000 for 7000000000, 7e9 or 7B.
+
+    A `ValueError` becomes a message of cyclopts.
+    """
     text = tokens[0].value
     units = {"K": 1e3, "M": 1e6, "B": 1e9}
     with suppress(ValueError):

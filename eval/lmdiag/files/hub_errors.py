@@ -22,14 +22,16 @@ _REMEDIES = {
 def plain_errors(what_failed: str) -> Iterator[None]:
     """Turns errors of the Hub's client in the block into `BadInput` of one line with a remedy.
 
-    `what_failed` begins the message, before a colon, e.g. "cannot publish to me/data".
+    Args:
+        what_failed: beginning of the message, e.g. "cannot publish to me/data", which becomes
+            "cannot publish to me/data: the Hub cannot be reached; check the network".
     """
     import httpx2
     from huggingface_hub import errors
 
     try:
         yield
-        return
+        return  # no error: what follows is for the errors below, each with its reason
     except errors.OfflineModeIsEnabled:
         reason = "HF_HUB_OFFLINE is set; unset it to reach the Hub"
     except errors.LocalEntryNotFoundError as error:

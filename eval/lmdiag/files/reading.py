@@ -73,11 +73,13 @@ def resource_path(*parts: str) -> Path:
 
 
 def near_path(path: Path) -> str:
-    """Returns ` (did you mean 'x'?)` for a path that is not there; "" if no name is close.
+    """Returns ` (did you mean 'x'?)` for a path that does not exist; "" if no name is close.
 
-    The first part of the path that is missing is compared with the names in its folder. Close is a
-    similar name, or else the only one that contains it, as `openai-community--gpt2` does `gpt2`.
+    Of results/gpt2/run, if there is no folder results/gpt2, the name "gpt2" is compared with the
+    names in results. Close is a similar name, as "gpt", or else the only name that contains it, as
+    "openai-community--gpt2".
     """
+    # the path itself comes first, its outermost folder last
     missing_parts = [part for part in (path, *path.parents) if not os.path.lexists(part)]
     if not missing_parts:
         return ""
@@ -266,7 +268,10 @@ def read_json_list(path: Path) -> list[dict[str, Any]]:
 def _repeated_key(content: bytes) -> str:
     """Returns the first key that an object of a JSON text has twice; "" if there is none.
 
-    A parser keeps the last value of such a key without a word.
+    A parser would keep the last value of such a key, and lose the others without a message.
+
+    >>> _repeated_key(b'{"a": 1, "b": 2, "a": 3}')
+    'a'
     """
     repeated_keys: list[str] = []
 
@@ -372,7 +377,9 @@ def _size_of_texts(path: Path, columns: list[str]) -> int:
     with pq.ParquetFile(path, read_dictionary=columns) as file:
         for column in columns:
             for values in file.read(columns=[column]).column(0).chunks:
-                # of lists and structs, the values within them
+                # Lists and structs are opened until the texts within them are reached: `flatten`
+                # gives an array for a list, and a list of arrays for a struct, of which one field
+                # was read.
                 while hasattr(values, "flatten") and not hasattr(values, "dictionary"):
                     values = values.flatten()
                     values = values[0] if isinstance(values, list) else values

@@ -37,10 +37,18 @@ _PART = 8
 def without_secrets(text: str, *tokens: str, suspects: bool = True) -> str:
     """Returns a text in which every secret is replaced by asterisks.
 
-    Replaced are the token in use (`HF_TOKEN`, or the one that `hf auth login` saved), the keys of
-    servers in the environment, `tokens`, words that look like a token of the Hub, a password in
-    a URL, and, as `suspects`, 8 or more characters of a secret in any letter case or in base64, all
-    before `@` in a URL, `token=` and the like in a query, and `Bearer` tokens.
+    Secrets are the token in use (`HF_TOKEN`, or the one that `hf auth login` saved), the keys of
+    servers in the environment, words that look like a token of the Hub, and a password in a URL.
+
+    Args:
+        text: the text that is shown or written.
+        tokens: further secrets.
+        suspects: whether to replace also what may be a secret: 8 or more characters of a secret in
+            any letter case or in base64, all before `@` in a URL, `token=` and the like in a query,
+            and `Bearer` tokens.
+
+    >>> without_secrets("pushed with hf_abcdefghijkl to https://me:word@host/data")
+    'pushed with hf_*** to https://***@host/data'
     """
     from huggingface_hub.constants import HF_TOKEN_PATH
 
@@ -59,22 +67,28 @@ def without_secrets(text: str, *tokens: str, suspects: bool = True) -> str:
 
 
 def _without_parts(text: str, secret: str) -> str:
-    """Returns a text with *** for every part of a secret of `_PART` characters or more."""
+    """Returns a text with *** for every part of a secret of `_PART` characters or more.
+
+    >>> _without_parts("the key begins with ABCDEFGH", "abcdefghijkl")
+    'the key begins with ***'
+    """
     hidden: set[int] = set()  # positions in the text
     for match in _part_pattern(secret).finditer(text):
         start, end = match.span(1)
         hidden.update(range(start, end))
     if not hidden:
         return text
+    # each hidden character becomes a NUL, and each row of NULs becomes ***
     marked = "".join("\0" if i in hidden else character for i, character in enumerate(text))
     return re.sub("\0+", "***", marked)
 
 
 @cache
 def _part_pattern(secret: str) -> re.Pattern[str]:
-    """Returns a pattern whose group 1 is a part of a secret, in any letter case or in base64.
+    """Returns a pattern that finds the parts of a secret, in any letter case or in base64.
 
-    It matches the empty text before the part, so that parts that overlap are all found.
+    A part is group 1 of a match. The match itself is empty, by a lookahead, so that parts that
+    overlap are all found.
     """
     # base64 has three forms of a text, by its position in what is encoded
     padded = [b64encode(b" " * shift + secret.encode()).decode() for shift in range(3)]

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Opens a temporary file that replaces `path` when the block ends without an error.
 
-    At any moment the old or the new content is there, complete; an `OSError` leaves the old file.
-    What a killed process leaves behind `clear_drafts` removes.
+    At any moment `path` has either the old content or the new one, complete. After an error it has
+    the old content. `clear_drafts` removes the temporary file of a process that was killed.
     """
     # `clear_drafts` reads machine and process from the name
     owner = f"{_host_digits()}{os.getpid():08x}{uuid.uuid4().hex[:16]}"
@@ -48,7 +48,10 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_user_file(path: Path, data: bytes) -> None:
-    """Writes a file that a user named; of a symbolic link, its target, as other programs do."""
+    """Writes a file that a user named.
+
+    If the name is a symbolic link, its target is written and the link stays, as in other programs.
+    """
     write_atomically(real_path(path), data)
 
 
@@ -58,12 +61,14 @@ _DAY = 86_400  # seconds
 def clear_drafts(folder: Path) -> None:
     """Removes the temporary files of `replacing` that killed processes left in a folder.
 
-    Those of another machine, whose processes cannot be seen from here, are removed after a day.
+    Files of another machine, whose processes cannot be seen from here, are removed after a day.
     """
     from psutil import pid_exists
 
     for path in folder.glob(".*.draft-" + "[0-9a-f]" * 32):
-        owner = path.name[-32:]
+        owner = path.name[
+            -32:
+        ]  # eight digits for the machine, eight for the process, a random rest
         host, process = owner[:8], int(owner[8:16], 16)
         with suppress(OSError):
             if host == _host_digits():
@@ -115,11 +120,11 @@ _SYSTEMS_WITHOUT_LOCKS = set[int]()
 
 
 def _warn_of_missing_locks(device: int, marker: Path) -> None:
-    """Says on standard error, once for a file system, which file is the lock instead.
+    """Says on standard error that a file takes the place of a lock, once for each file system.
 
     Args:
         device: number of the file system.
-        marker: the file.
+        marker: the file that is the lock while it exists.
     """
     if device not in _SYSTEMS_WITHOUT_LOCKS:
         _SYSTEMS_WITHOUT_LOCKS.add(device)

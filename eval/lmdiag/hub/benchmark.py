@@ -34,21 +34,27 @@ def columns() -> dict[FigureKey, FigureSelection]:
 
 
 def task_id(key: FigureKey) -> str:
-    """Returns the id of a figure in `eval-lmdiag.yaml`: task, measure (`_at_` for `@`) and level.
+    """Returns the id of a figure in `eval-lmdiag.yaml`, which has its task, measure and level.
 
-    They are joined by `_`, e.g. `cprag102_accuracy_at_5`. The Hub takes one value per task of a
-    benchmark, so each column is a task of its own.
+    The Hub takes one value per task of a benchmark, so each column is a task of its own there.
+
+    >>> task_id(FigureKey("cprag102", "none", "accuracy@5"))
+    'cprag102_accuracy_at_5'
     """
     parts = (key.task, key.measure.replace("@", "_at_"), key.level)
     return re.sub(r"[./]", "_", "_".join(filter(None, parts)))
 
 
 def leaderboard_figures(results: Results) -> dict[str, Figure]:
-    """Returns id of a column of the leaderboard -> the figure of a run, without undefined ones."""
+    """Returns id of a column of the leaderboard -> the figure of a run.
+
+    The ids are those of `task_id`. Columns whose figure is not defined are left out.
+    """
     from pandas import DataFrame
 
     table = DataFrame(columns().keys())  # a row per column: task, setting, measure, by, level
     table["task_id"] = [task_id(key) for key in columns()]
+    # `merge` joins the figures on the columns that both tables have: the parts of the address
     table = table.merge(figure_records([results])).dropna(subset="value")
     return dict(zip(table["task_id"], table["figure"], strict=True))
 

@@ -82,7 +82,7 @@ class Commit:
     title: str = "Publish with lmdiag"
     description: str = ""
     sdk: str | None = None
-    replaces: str = r"(?!)"
+    replaces: str = r"(?!)"  # matches no path
 
     def __post_init__(self) -> None:
         """Refuses a file that contains a token."""
@@ -239,7 +239,10 @@ def plan_leaderboard(folder: Path, repo_id: str) -> Commit:
 
 
 def _models_of_site(folder: Path) -> list[Mapping[str, str | None]]:
-    """The facts on the models (`id`, `commit`, ...) of a leaderboard that was built."""
+    """Returns the facts on the models of a leaderboard that was built, each with `id` and `commit`.
+
+    `BadInput` if the index of the leaderboard in the folder is damaged.
+    """
     try:
         return [row["model"] for row in read_json(folder / SITE_INDEX)["rows"]]
     except (KeyError, TypeError, ValueError):
@@ -247,9 +250,16 @@ def _models_of_site(folder: Path) -> list[Mapping[str, str | None]]:
 
 
 def _files_to_publish(folder: Path, repo_id: str) -> dict[str, bytes]:
-    """Path in a repository -> content of all files in a folder but hidden ones and bytecode.
+    """Returns path in a repository -> content of the files in a folder.
 
-    `repo_id` is checked first; a link in the folder is refused (`BadInput`).
+    Hidden files and bytecode of Python are left out.
+
+    Args:
+        folder: the folder that is published.
+        repo_id: the repository.
+
+    Raises:
+        BadInput: the id of the repository is wrong, the folder is none, or has a link in it.
     """
     check_repo_id(repo_id, "--repo-id")
     if not is_folder(folder):

@@ -88,7 +88,12 @@ def parse_request(text: str, path: str) -> RunRequest:
 
 
 def _validated(content: Any, prefix: str = "") -> RunRequest:
-    """The request of a mapping of fields; `BadInput` begins with `prefix` and names the problem."""
+    """Returns the request with some fields; `BadInput` names the first field that is wrong.
+
+    Args:
+        content: field -> value; anything else is refused.
+        prefix: what the message begins with, e.g. "model org/name cannot be requested: ".
+    """
     try:
         return RunRequest.model_validate(content)
     except ValidationError as error:
@@ -98,7 +103,9 @@ def _validated(content: Any, prefix: str = "") -> RunRequest:
 def request_of(
     model: str, revision: str | None, dtype: str, quantization: str | None = None, note: str = ""
 ) -> RunRequest:
-    """Returns the request of a model on the Hub, which is asked for its full id and its commit.
+    """Returns the request of a model on the Hub, with its full id and its commit.
+
+    The Hub is asked for both: "gpt2" at "main" becomes "openai-community/gpt2" at a commit.
 
     Args:
         model: id; demo models are refused (`BadInput`).
@@ -134,15 +141,16 @@ def offer_request(request: RunRequest, results_repo: str, claimed: bytes | None 
 def offers_of_run(
     folder: Path, data: str | None, results_repo: str | None, note: str
 ) -> list[Commit]:
-    """Returns the pull requests of a finished run, on its model and on a results repository.
+    """Returns the pull requests that offer the figures of a finished run.
 
-    `BadInput` if the run cannot be submitted; the message says why.
+    One is on the repository of the model; before it stands one on the results repository, if there
+    is any. `BadInput` if the run cannot be submitted; the message says why.
 
     Args:
         folder: run directory.
-        data: id of the published data set; None for the one the run was made on.
-        results_repo: id of the results repository; None to leave it out.
-        note: of the request.
+        data: id of the published data set; None for the data set that the run was made on.
+        results_repo: id of the results repository of a leaderboard; None for no pull request there.
+        note: for the owner of the leaderboard, in the request.
     """
     run = load_run(folder, data and check_repo_id(data, "--data"))
     results = run.results
@@ -180,10 +188,11 @@ def offers_of_run(
 def _offer_figures(
     model: str, results: Results, data: str, revision: str, linked_repo: str
 ) -> Commit:
-    """The pull request that adds the figures of a run to the repository of its model.
+    """Returns the pull request that adds the figures of a run to the repository of its model.
 
     Args:
         model: id on the Hub.
+        results: of the run.
         data, revision: id and commit of the data set on the Hub.
         linked_repo: id of the data set or results repository that readers of a figure are sent to.
     """
