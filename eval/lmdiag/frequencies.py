@@ -43,7 +43,7 @@ def wordfreq_errors(language: str, instead: str = "") -> Iterator[None]:
     """Turns errors of a block that calls wordfreq into `BadInput` with a remedy.
 
     Args:
-        language: that the block asks for.
+        language: code of the language that the block asks for, e.g. "en".
         instead: end of the message if wordfreq is not installed: what can be done without it.
     """
     try:

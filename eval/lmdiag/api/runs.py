@@ -129,7 +129,8 @@ def run(
     from lmdiag.runs.inputs import load_inputs
     from lmdiag.runs.run_model import RunOptions, run_layers, run_model
 
-    is_table = isinstance(model, Mapping) or hasattr(model, "columns")  # refused below, by its type
+    # a table in the place of a model is one value here, so that `check_type` refuses its type
+    is_table = isinstance(model, Mapping) or hasattr(model, "columns")
     is_one = isinstance(model, str | Path) or is_table or not isinstance(model, Iterable)
     model_ids: list[Any] = [model] if is_one else list(cast("Iterable[Any]", model))
     for model_id in model_ids:

@@ -38,12 +38,13 @@ class Call:
     def command(self) -> str:
         """Returns the command line that does the same.
 
-        For example `lmdiag analyse ratings.csv --response rating --out report.html`; `lmdiag run`
-        writes its page without being told.
+        >>> Call("analyse", "ratings.csv", options={"response": "rating"}).command()
+        'lmdiag analyse ratings.csv --response rating --out report.html'
         """
         words = ["lmdiag", self.function, self.data]
         words += ["--model", *self.models] if self.models else []
         words += typed_words(self.options)
+        # `lmdiag run` writes its page without an option
         words += [] if self.function == "run" else ["--out", "report.html"]
         return shlex.join(words)
 
@@ -80,6 +81,9 @@ class Call:
         """Returns the positional arguments of the call, and its keywords with their values.
 
         `run` takes models and data by position, the other functions data alone.
+
+        >>> Call("cloze", "responses.csv", ("gpt2",))._arguments()
+        (['responses.csv'], {'models': ['gpt2']})
         """
         options = {
             name: [*value] if isinstance(value, tuple) else value
@@ -158,9 +162,16 @@ def published_call(
 
 
 def _chosen_settings(settings: Mapping[str, str], names: Iterable[str]) -> dict[str, Any]:
-    """Returns keywords of a function for the settings of some names that were chosen.
+    """Returns the chosen settings as keywords of a function, without those that were not chosen.
 
-    Layers are typed as one text: {"unit": "", "layers": "0, 1"} becomes {"layers": ["0", "1"]}.
+    Layers are typed as one text, which is divided.
+
+    Args:
+        settings: name -> what was chosen on the page; "" for nothing.
+        names: the settings that the function has.
+
+    >>> _chosen_settings({"unit": "", "layers": "0, 1"}, ["unit", "layers"])
+    {'layers': ['0', '1']}
     """
     keywords: dict[str, Any] = {name: settings[name] for name in names if settings.get(name)}
     if "layers" in keywords:
@@ -169,7 +180,11 @@ def _chosen_settings(settings: Mapping[str, str], names: Iterable[str]) -> dict[
 
 
 def _checked_models(models: Iterable[str]) -> tuple[str, ...]:
-    """Returns the names of models, each once; `BadInput` if there are none, or too many."""
+    """Returns the names of models, each once; `BadInput` if there are none, or too many.
+
+    >>> _checked_models([" gpt2", "", "gpt2"])
+    ('gpt2',)
+    """
     names = tuple(dict.fromkeys(name.strip() for name in models if name.strip()))
     if not names:
         raise BadInput("choose a model, or type the name of one")

@@ -104,8 +104,13 @@ class Visit:
     def change_use(self, names: list[str], use: str) -> bool:
         """Reads the table with another use of some columns, for example "item".
 
-        A column that is set to "not used" may be recognised as what it was, because no other column
-        can be that. Then the reading before is kept, and its column has a problem that says so.
+        A column that is set to "not used" may still be recognised by its values, as the only column
+        that can have its use. Then the table stays as it was read before, and the column gets a
+        problem that says so.
+
+        Args:
+            names: the columns whose use is changed: one column, or neighbouring regions.
+            use: the new use, one of `lmdiag.app.menus.USES`, or "not used".
 
         Returns:
             whether the table was read again: False if the columns have this use already, or are not
@@ -132,7 +137,11 @@ class Visit:
             return True
 
     def columns(self) -> list[CheckedColumn]:
-        """Returns the columns of the file; the chosen response is the only one with this use."""
+        """Returns the columns of the file, as the page shows them.
+
+        The column that was chosen as the response is the only one with the use "response", also if
+        lmdiag recognised another one.
+        """
         if self.table_check is None:
             return []
         columns = [column for column in self.table_check.columns if not column.is_made]
@@ -166,7 +175,7 @@ class Visit:
     def stop(self) -> None:
         """Stops the run after the batch that the model answers now.
 
-        Its answers are saved: the same run continues there.
+        The answers so far are saved: the next run of the same call continues after them.
         """
         if self.job:
             self.job.stopped.set()
@@ -213,7 +222,10 @@ def _with_problem(table_check: TableCheck, name: str, line: str) -> TableCheck:
 
 
 def _with_response(column: CheckedColumn, response: str) -> CheckedColumn:
-    """Returns the column with the use "response" if `response` is its name, and without if not."""
+    """Returns the column with the use "response" if it is the response, and otherwise without.
+
+    `response` is the name of the column of the response.
+    """
     if column.name == response:
         return replace(column, use="response")
     return replace(column, use="not used") if column.use == "response" else column

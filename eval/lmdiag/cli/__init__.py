@@ -192,10 +192,11 @@ def _open_closed_streams() -> None:
 
 
 def _resend_lost_signal(lost: sys.UnraisableHookArgs) -> None:
-    """Sends a signal again whose exception was lost, because a destructor or callback ignored it.
+    """Sends a signal again whose exception was lost.
 
-    Python calls this hook for each exception that is ignored; others than those of signals are
-    printed as usual.
+    Ctrl-C and SIGTERM raise an exception wherever Python is. In a destructor or a callback of C,
+    Python ignores exceptions: it calls this hook for each of them, and goes on. Exceptions that are
+    not of signals are printed as usual.
     """
     if not isinstance(lost.exc_value, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
@@ -417,11 +418,12 @@ def say(message: str) -> None:
 def report_error(error: BaseException, command: str, state: str) -> int:
     """Prints one line for what ended a command, and returns the exit code.
 
-    If a launcher started several processes and all have the same error, only the first prints it,
-    and the others return 0: a launcher terminates all processes when one fails, maybe before the
-    first has printed.
+    If a launcher started several processes and all have the same error, only the first one prints
+    it, and the others return 0. Otherwise the launcher would terminate all processes as soon as one
+    fails, maybe before the first one has printed.
 
     Args:
+        error: what ended the command.
         command: the command that was typed; "" for none.
         state: what an interrupted command leaves, and how to continue.
     """
@@ -446,8 +448,8 @@ def report_error(error: BaseException, command: str, state: str) -> int:
 def _flush_or_drop_output() -> None:
     """Writes what was printed, or drops it if it cannot be written.
 
-    The reader may have closed the pipe, as in `lmdiag report RUN | head -1`, or the disk is full:
-    Python would try again to write the output when it exits.
+    It cannot be written if the reader has closed the pipe, as in `lmdiag report RUN | head -1`, or
+    the disk is full. Python would try again when it exits, and print a second error.
     """
     try:
         sys.stdout.flush()

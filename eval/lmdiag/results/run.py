@@ -448,6 +448,7 @@ class Run(Presentable):
                 rows = item_rows(stimuli, predictions, self.scores_of(name, setting, shuffle), per)
                 frames.append(with_facts(rows, facts))
         table = concat(frames, ignore_index=True)
+        # with the unperturbed setting alone, these columns say nothing
         if all(len(settings) == 1 for settings in self.results.tasks.values()):
             table = table.drop(columns=["perturbation", "shuffle"])
         integer_columns = table.columns.intersection(["rank", "n_tokens", "shuffle"])
