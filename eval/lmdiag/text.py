@@ -117,7 +117,7 @@ def in_order(texts: Iterable[str]) -> tuple[str, ...]:
     """
 
     def key(text: str) -> tuple[str, str]:
-        """Returns the letters without marks, then the text, which decides between equal ones."""
+        """Returns the letters without accents, then the text, to order "resume" and "résumé"."""
         letters = unicodedata.normalize("NFKD", text).casefold()
         plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
         return plain, text.swapcase()  # of two spellings, lower case first, as in R's locales

@@ -213,6 +213,7 @@ class LanguageModel:
         )  # fmt: skip
         texts = row_texts([stimuli], self.info.kind)
         warning_lines = control_warning(self.model, texts), start_warning(self.model, texts)
+        # level 4: `_warn`, this method, `predict`, and above them the code of the user
         effective_options = self._warn(stimuli.diagnostic.asks, *warning_lines, level=4)
         # what predictions record beside the answers
         recorded_options = query_options(effective_options) | {
@@ -310,7 +311,7 @@ class LanguageModel:
         return table if self.options.entropy else table.drop(columns="entropy")
 
     def _warn(self, asks: str, *lines: str | None, level: int = 3) -> LoadOptions:
-        """Warns of options without an effect, and of `lines`; returns the options without these.
+        """Warns of options without an effect, and of `lines`; returns the effective options.
 
         An option without an effect, as `bos` for a masked model, has its default in the result.
 
@@ -327,9 +328,12 @@ class LanguageModel:
 
 
 def _texts_by_name(texts: str | Iterable[str]) -> dict[str, str]:
-    """Returns one text or several by the names that messages give them, "text 1", "text 2" ...
+    """Returns the name of a text in messages -> the text.
 
     `BadInput` for a table, or for a value that is not a string.
+
+    >>> _texts_by_name(["It rains.", "It snows."])
+    {'text 1': 'It rains.', 'text 2': 'It snows.'}
     """
     is_table = isinstance(texts, Mapping) or hasattr(texts, "columns")
     if is_table or not isinstance(texts, Iterable):
@@ -346,7 +350,10 @@ def _texts_by_name(texts: str | Iterable[str]) -> dict[str, str]:
 
 
 def _unscored_warning(table: DataFrame, text_of_name: Mapping[str, str]) -> str | None:
-    """Returns one line about the texts that have words, but no word with a surprisal, or None.
+    """Returns one line about the texts in which no word has a surprisal; None without such texts.
+
+    Texts of white space alone, which have no words, are not named. For example "no word with a
+    surprisal: text 2".
 
     Args:
         table: surprisals of words, of which `text` has the number of the text, from 1.

@@ -204,7 +204,8 @@ class TableCheck:
         for name, use in use_now.items():
             if name in use_before:
                 columns_of_use[use].append(name)
-        # both the uses that a column had and those that it has now need an option
+        # The options of a use name all its columns. So they change for the use that a column had
+        # before, which has a column less, and for the use that it has now.
         changed_uses = set[str]()
         for name, use in use_before.items():
             if use_now[name] != use:
@@ -277,7 +278,7 @@ class TableCheck:
         given = self.given()
         remedies = []
         for option, typed_value in _OPTION_WITH_VALUE.findall(line):
-            (value,) = shlex.split(typed_value)  # without quotes
+            (value,) = shlex.split(typed_value)  # 'a b' without its quotation marks
             takes_several = option in ("filter", "split")
             values = [*given.get(option, ()), value] if takes_several else value
             text = _REMEDY_TEXTS[option].format(value)
@@ -293,9 +294,9 @@ class TableCheck:
     def _lines(self) -> Iterator[str]:
         """Yields the lines that are printed: a word for what a line is about, then its text.
 
-        Of a table from which no stimuli are read (`lacks`), these are its columns, what its rows
-        may be, and proposals; of any other table, what is read of it. What does not apply is empty
-        in the record, and has no line.
+        For example "items       24". If no stimuli are read from the table (`lacks` is not ""), the
+        lines have its columns, what its rows may be, and proposals. Otherwise they have what is
+        read. A field that does not apply is empty in the record, and has no line.
         """
         if self.error:
             yield f"error: {self.error}"
@@ -325,7 +326,10 @@ class TableCheck:
         yield from (f"bytes       {line}" for line in self.tokens)
 
     def _proposal_lines(self) -> Iterator[str]:
-        """Yields of each proposal its command, first row, uses of columns, and what is a guess."""
+        """Yields lines for each proposal: its command, first row, uses of columns, and guesses.
+
+        The first proposal is labelled "proposed", the others "or".
+        """
         for number, proposal in enumerate(self.proposals):
             typed = " ".join(filter(None, (proposal.typed, as_typed(self.design))))
             label = "or" if number else "proposed"
@@ -351,6 +355,10 @@ class TableCheck:
 
 
 def _labelled(note: str) -> str:
-    """Returns a note "STEP: text" with the step in a column of its own, 11 characters wide."""
+    """Returns a note "STEP: text" with the step in a column of its own, 11 characters wide.
+
+    >>> _labelled("filter: 3 rows left out")
+    'filter      3 rows left out'
+    """
     step, _, text = note.partition(": ")
     return f"{step:<11} {text}"

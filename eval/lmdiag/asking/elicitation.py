@@ -54,13 +54,18 @@ class Wording:
 
 @lru_cache
 def parse_wording(text: str) -> Wording:
-    """Returns the wording that a text gives; "" stands for the text of `cards/choice.txt`.
+    """Returns the wording of the questions that a text contains.
 
-    The text has one part that asks about sentences, with `{options}` in it. A second part, which a
-    line `---` divides from it, asks about targets, with `{context}` and `{options}` in it.
+    Args:
+        text: one part that asks about whole sentences, with `{options}` in it. A second part may
+            ask about targets of one context, with `{context}` and `{options}` in it; a line `---`
+            stands between them. "" is the text of `cards/choice.txt`.
 
     Raises:
         BadInput: the text has other parts.
+
+    >>> parse_wording("Which is better?\\n{options}").of_sentences
+    'Which is better?\\n{options}'
     """
     text = text or resource_path("cards", "choice.txt").read_text("utf-8").removesuffix("\n")
     parts = [part.removesuffix("\n") for part in _PART.split(text)]

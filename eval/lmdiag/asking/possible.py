@@ -17,10 +17,10 @@ precision round otherwise where a prompt is longer by a token."""
 def impossible_sum(words: Mapping[str, float]) -> float | None:
     """Returns the summed probability of words that exclude each other, if it is above 1; else None.
 
-    A sum above `MOST_TOGETHER` shows that an engine's probabilities are wrong. Words of which one
-    begins another do not exclude each other: a token may be the beginning of the other word. Of a
-    word and the longer words that begin with it, the sum has the larger: the probability of the
-    word, or that of the longer words together.
+    A sum above `MOST_TOGETHER` shows that an engine's probabilities are wrong. A word and a longer
+    word that begins with it, as "bird" and "birds", do not exclude each other: the token "bird" may
+    be the beginning of "birds". For such words, the sum has the larger of two numbers: the
+    probability of the short word, or that of all longer words together.
 
     >>> round(impossible_sum({"bird": -0.1, "tool": -0.2}), 4)  # exp(-.1) + exp(-.2)
     1.7236
@@ -32,7 +32,8 @@ def impossible_sum(words: Mapping[str, float]) -> float | None:
     """
     if math.fsum(map(math.exp, words.values())) <= MOST_TOGETHER:  # nearly always
         return None
-    # words that exclude each other, each with its probability or that of longer words
+    # A stack of words that exclude each other, each with its probability or that of longer words.
+    # In reverse order, the words that begin with a word stand directly before it: they are on top.
     exclusive: list[tuple[str, float]] = []
     for word in sorted(words, reverse=True):  # longer words come before their beginnings
         longer_probability = 0.0

@@ -367,7 +367,7 @@ class Predictions(QueryOptions):
     verbs: int | None = None
 
     def __repr__(self) -> str:
-        """Returns who was asked what in one line, instead of all columns."""
+        """Returns one line with the model, the number of rows and the setting."""
         model = self.model.id if self.model else "unknown model"
         shuffle = f", run {self.run}, seed {self.seed}" if self.run or self.seed else ""
         setting = f"perturbation {self.perturbation}{shuffle}, unit {self.unit}, bos {self.bos}"
@@ -376,9 +376,10 @@ class Predictions(QueryOptions):
     def state(self, row: int) -> WordState:
         """Returns whether the word or sentence of a row was scored, or why not.
 
-        A word without a log-probability is "censored" if the tokenizer can represent it (its
-        probability is too low to be known), and else "unscorable". Predictions of other programs
-        that do not give `n_tokens` count as unscorable there, and so do sentences.
+        A word without a log-probability is "censored" if the tokenizer can represent it: its
+        probability is too low to be known. Otherwise it is "unscorable". Sentences without a
+        log-probability are "unscorable", and so are words of which another program does not say the
+        number of tokens.
         """
         if self.log_prob[row] is not None:
             return "scored"

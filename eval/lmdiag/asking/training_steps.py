@@ -35,7 +35,7 @@ def training_step(name: str) -> int | None:
 def trained_model(model_id: str, revision: str | None) -> str:
     """Returns the id of the model that a checkpoint belongs to: its own id without the step.
 
-    An id without a step, and one whose revision names the step, stays as it is.
+    The id stays as it is if it has no step, or if the revision names the step.
 
     >>> trained_model("runs/tiny/checkpoint-500", None)
     'runs/tiny'

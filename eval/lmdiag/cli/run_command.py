@@ -394,6 +394,8 @@ class Knobs:
             if typed_values and name not in applicable_knobs(asks):
                 raise BadInput(refusal(Case(given=typed_values[0].keys(), asks=asks)))
             if typed_values and name not in self.knobs:
+                # the option that was typed: --prompt, --layers, or --chat, which is no value of
+                # the field `prompt`
                 option = f"--{name}" if knob.is_text else f"--{name}s"
                 if knob.name not in typed_values[0]:
                     option = f"--{knob.template}"
@@ -402,7 +404,10 @@ class Knobs:
         return {name: values[name] for name in self.knobs}
 
     def _check_names(self, asks: Asks) -> None:
-        """Raises `BadInput` for an unknown knob, and for a typed one that rows do not have."""
+        """Raises `BadInput` for an unknown knob, and for a knob that does not apply to the rows.
+
+        If the user names no knobs, those of `DEFAULT_KNOBS` that do not apply are no error.
+        """
         knobs = applicable_knobs(asks)
         for name in self.knobs:
             if name not in KNOBS:
@@ -417,8 +422,9 @@ class Knobs:
     def _text_values(self, knob: Knob) -> list[dict[str, Any]]:
         """Returns the typed values of a knob of texts, each as fields of `LoadOptions`.
 
-        With `chat`, the prompt that the model's template writes is the last value. `BadInput` for a
-        value that cannot be asked.
+        For example [{"prompt": "Q: {context}"}, {"chat": True, "instruction": ""}] for the knob
+        "prompt". With `chat`, the prompt that the model's chat template makes is the last value.
+        `BadInput` for a value that cannot be asked.
         """
         texts = dict.fromkeys(map(options.text_or_file, getattr(self, knob.name, ())))
         choices: list[dict[str, Any]] = [{knob.name: text} for text in texts]

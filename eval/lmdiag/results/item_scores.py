@@ -68,8 +68,8 @@ def item_scores(
 def estimate_of(scores: Scores, diagnostic: Diagnostic) -> Estimate:
     """Returns value, n and interval of a measure.
 
-    The interval is NaN for a mean over fewer items than the diagnostic asks for, and for pooled
-    measures, whose values are not independent.
+    The bounds of the interval are NaN for a mean over fewer items than the diagnostic asks for, and
+    for pooled measures, which are over parts of items: these depend on each other.
     """
     estimate_of_items = estimate(scores.values, scores.statistic)
     is_mean = scores.statistic in MEANS
@@ -103,17 +103,18 @@ def mean_scores(shuffles: Sequence[MeasureScores]) -> MeasureScores:
     for name, first_scores in shuffles[0].items():
         scores_of_shuffles = [scores[name] for scores in shuffles if name in scores]
         items, values = on_common_items(scores_of_shuffles)
-        # a mean of 0s and 1s is a share
+        # values of 0 and 1 are a proportion; their means over shuffles are shares in between
         is_proportion = first_scores.statistic == "proportion"
         statistic = "share" if is_proportion else first_scores.statistic
         if first_scores.tied is None:
             means[name] = Scores(name, object_array(items), np.mean(values, axis=0), statistic)
             continue
+        # a row per shuffle, a column per item
         is_tied = np.zeros((len(scores_of_shuffles), len(items)), dtype=bool)
         for shuffle, scores in enumerate(scores_of_shuffles):
             tied_items = set(scores.tied_items)
             is_tied[shuffle] = [item in tied_items for item in items]
-        n_untied = np.maximum((~is_tied).sum(axis=0), 1)  # not 0, which divides
+        n_untied = np.maximum((~is_tied).sum(axis=0), 1)  # at least 1, since it is a divisor
         mean = np.where(is_tied, 0.0, values).sum(axis=0) / n_untied
         always_tied: Flags = np.logical_and.reduce(is_tied, axis=0)
         means[name] = Scores(name, object_array(items), mean, statistic, tied=always_tied)
@@ -123,7 +124,8 @@ def mean_scores(shuffles: Sequence[MeasureScores]) -> MeasureScores:
 def on_common_items(scores: Sequence[Scores]) -> tuple[list[str], list[Floats]]:
     """Returns the items that all of several scores have, and the values of each on these items.
 
-    The items are in the order of the first scores.
+    The items are in the order of the first scores. For example, scores with the items a, b and c,
+    and others with c and a, give ["a", "c"] and two arrays of two values.
     """
     first_items = scores[0].items
     if all(np.array_equal(part.items, first_items) for part in scores):

@@ -328,9 +328,9 @@ class Run(Presentable):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Task -> a text that two tasks have in common if their rows are the same.
+        """Task -> a text that is the same for two tasks if their rows are the same.
 
-        The names of the tasks may differ; see `Stimuli.content`.
+        The names of the tasks do not matter; see `Stimuli.content`.
         """
         return {task: rows.content for task, rows in self.stimuli.items()}
 
