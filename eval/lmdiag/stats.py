@@ -408,8 +408,12 @@ def sign_flip(
     p is the share of sign patterns whose sum is at least as far from 0 as the observed sum: of all
     2^n patterns for up to 16 items, else of random ones, with one added to both counts so that p is
     never 0. The interval has all values m that the test does not reject: the test of the
-    differences less m has p of at least .05. p is NaN where all differences are 0, where there are
-    none, and where one is not finite; the interval also where all are equal.
+    differences less m has p of at least .05. p is NaN if all differences are 0, if there are none,
+    or if one is not finite. The interval is NaN in these cases, if all differences are equal, and
+    for fewer than eight items.
+
+    >>> sign_flip(np.array([1.0, 2.0, 3.0])).p
+    0.25
 
     Args:
         differences: first minus second, (n,).
@@ -422,7 +426,7 @@ def sign_flip(
     n = len(differences)
     if not np.isfinite(differences).all() or not differences.any():
         return PairedTest(math.nan)
-    # the sum of ones with the signs of a pattern tells how many items it flips: see `flip_test`
+    # the sum of ones with the signs of a pattern tells how many items the pattern flips
     with_ones = np.column_stack([differences, np.ones(n)])
     if n <= MOST_EXACT:
         return flip_test(_signed_sums(with_ones), differences, is_exact=True)

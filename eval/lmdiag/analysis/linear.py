@@ -321,7 +321,10 @@ def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
     scaled = x.to_numpy(float) / scale  # predictors of very different sizes lose digits
 
     def fit_rows(is_fitted: NDArray[np.bool_]) -> tuple[Values, Values, float]:
-        """Fits some rows; returns coefficients, residuals of all rows, and RSS of the fitted."""
+        """Fits some rows; returns the coefficients, the residuals of all rows, and one number.
+
+        The number is the residual sum of squares (RSS) of the rows that are fitted.
+        """
         solution = np.linalg.lstsq(scaled[is_fitted], y[is_fitted], rcond=None)
         beta = np.asarray(solution[0], np.float64)
         residuals = y - scaled @ beta

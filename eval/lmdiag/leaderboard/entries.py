@@ -97,7 +97,8 @@ class RankedEntry(Entry):
     def differing_claims(self) -> dict[str, float]:
         """Id of a column -> the claimed value, if it differs from the computed one beyond rounding.
 
-        Figures may differ by a few items, see `_MAY_FLIP`.
+        Another machine rounds in another way, so that a few items may change from right to wrong:
+        more in low precisions than in float32. A larger difference is listed.
         """
         n_flips = _MAY_FLIP["bfloat16" if self.model.quantization else self.model.dtype]
         differing = {}

@@ -171,11 +171,12 @@ def item_measures(shares: Floats, log_prob: Floats, top_share: float) -> dict[st
 
     mass: sum of p over the words that people gave. top_agrees: whether the model's most probable
     word is a most frequent response. cross_entropy: -sum q log2 p, bits. divergence: this minus the
-    entropy of q. spearman: of q and p over the words with a known p, at least three.
+    entropy of q. spearman: of q and p over the words with a known p, at least three. For example,
+    two words with q = p = 1/2 have a mass of 1, a cross-entropy of 1 and a divergence of 0.
 
-    All but spearman are undefined where the shares do not add up to 1 (but for rounding), since
-    words are missing; all but top_agrees and spearman where p of a word is not known. mass is also
-    undefined where it is above 1: tokens that begin each other do not exclude each other.
+    If the shares do not add up to 1 (but for rounding), words are missing, and only spearman is
+    defined. If p of a word is not known, only top_agrees and spearman are defined. mass is also
+    undefined if it is above 1: tokens that begin each other do not exclude each other.
 
     Args:
         shares: q, the share of people who gave each word, (n,).

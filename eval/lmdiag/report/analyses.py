@@ -413,7 +413,7 @@ def analysis_remarks(analysis: Analysis) -> Iterator[str]:
             f"{name}: n = {fit.n}{left_out}, {groups}; standard deviations: {', '.join(sds)}; "
             "REML, Satterthwaite's df"
         )
-    for (suite, model), n in analysis.left_out.items():
+    for (suite, model), n in analysis.left_out.items():  # n: items that lack a cell
         group = ", ".join(filter(None, (suite, model if analysis.has_models else "")))
         of_group = f" of {group}" if group else ""
         if n:

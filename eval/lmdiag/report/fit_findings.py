@@ -162,10 +162,13 @@ def _single_model_sentence(
 ) -> Iterator[str]:
     """Yields the sentence on a predictor in a fit with one model; nothing if it has no test.
 
+    For example, "Surprisal of gpt2 predicts rt beyond the baseline: F(1, 90) = 12.30, p < .001;
+    2.41 ms per bit.".
+
     Args:
-        predictor, baseline, response: in words.
-        unit: of the response, behind the slope per bit.
-        gain: of the model.
+        predictor, baseline, response: in words, e.g. "surprisal", "the baseline" and "rt".
+        unit: of the response, e.g. "ms".
+        gain: in log-likelihood by the predictor, with its test.
     """
     subject = predictor
     if gain.test.subject != SURPRISAL:  # the column of this name does not tell the model

@@ -177,7 +177,11 @@ def _measures(tables: Sequence[RunItems], item: str) -> list[str]:
 
 
 def _parts_by_row(table: RunItems) -> dict[int, list[Any]]:
-    """Returns position of each row in the data -> its words or regions, see `RunItems.parts`."""
+    """Returns position of each row in the data -> the records of its words or regions.
+
+    A record has `row`, `start` (in characters), `text`, `surprisal` (bits) and `name`, among
+    others. For example, {0: [part "The", part "hen"]}.
+    """
     parts: dict[int, list[Any]] = {}
     for part in records(table.parts()):
         parts.setdefault(part.row, []).append(part)

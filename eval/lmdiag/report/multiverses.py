@@ -265,7 +265,7 @@ def _has_chance(multiverse: Multiverse, headline: Headline) -> bool:
 
 
 def _model_plot(multiverse: Multiverse, headline: Headline, model: str, color: str) -> Plot:
-    """Returns the curve of a figure of a model, without a name.
+    """Returns the chart of a figure of a model in all protocols; the caller gives it a name.
 
     The scale is the same for all models: 0 to 100 percent, or from the lowest to the highest value
     or bound of any model.
@@ -277,8 +277,8 @@ def _model_plot(multiverse: Multiverse, headline: Headline, model: str, color: s
         bounds = [bound for x in figures for bound in (x.value, x.ci_low, x.ci_high)]
         scale_values = [bound for bound in bounds if bound is not None]
     curve = multiverse.curve(headline, model)  # in ascending order
-    lowest = curve[0][1]
-    highest = curve[-1][1]
+    _, lowest = curve[0]  # number of the member, and its figure
+    _, highest = curve[-1]
     sign = "%" if is_percent else ""
     low = numbers.number(lowest.value, lowest.statistic) + sign
     high = numbers.number(highest.value, highest.statistic) + sign

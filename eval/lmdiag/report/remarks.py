@@ -66,7 +66,7 @@ def remarks_below(task: str, figures: ReportFigures) -> list[str]:
     """
     lines = against_chance(figures, task) if len(figures.sources) < 3 else []
     if has_published_rows(figures.runs_with(task)[0].results, task):
-        for fact in human_facts(task):
+        for fact in human_facts(task):  # e.g. an average accuracy, with its source
             section = f"{citation(fact['source'])}, section {fact['section']}"
             lines.append(f"human baseline: {fact['fact']} {fact['value']} ({section})")
     return lines + _missing_figures(task, figures)

@@ -305,7 +305,14 @@ def _published_alike(
 ) -> tuple[str, ...]:
     """Returns the models of the paper whose figures all lie on the same sides of chance.
 
-    Left out are the model of the run itself, and models without one of the figures.
+    For example, ("BERT base",) if the run is above chance where BERT base is in the paper, and not
+    distinguishable from chance where BERT base is not. Left out are the model of the run itself,
+    and models without one of the figures.
+
+    Args:
+        results: of the run.
+        task: of the paper.
+        figures: of the run, with their verdicts against chance.
     """
     published = reference_figures(results, task)
     verdicts = [figure.versus_chance for figure in figures.values()]

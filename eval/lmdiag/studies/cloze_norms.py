@@ -263,7 +263,10 @@ class ClozeNorms(Presentable):
 
 
 def _trials_and_words_of(run: Run) -> tuple[Trials, Sequence[ItemWords]]:
-    """The rows of a run with the model's predictions, and the words of each item."""
+    """The rows of a run with the model's predictions, and the words of each item.
+
+    A run of people's responses has one task, whose rows are the words that people gave.
+    """
     [(task, rows)] = run.stimuli.items()
     predictions = run.predictions[task][NONE, 0]  # of unperturbed rows
     folds = run.results.model.word_folds  # differences between words that do not count, e.g. case

@@ -111,7 +111,10 @@ class Comparison:
 
     @property
     def label(self) -> str:
-        """What was compared, in words: the label of a headline figure, or measure and level."""
+        """What was compared, in words: the label of a headline figure, or measure and level.
+
+        For example "accuracy@5" or "sensitivity, simple".
+        """
         diagnostic = diagnostics.get(self.task)
         for headline in diagnostic.headlines:
             is_same = self.by == headline.by and self.level in headline.levels
@@ -620,9 +623,10 @@ def scored_pair(base: Run, new: Run, key: FigureKey) -> ScoredPair | None:
 
 
 def _comparable_scores(base: Run, new: Run, key: FigureKey, number: int = 1) -> ScoredPair | None:
-    """Returns what `scored_pair` returns, also for pairs without an item that both models scored.
+    """Returns the scores of two runs behind a figure, also if no item was scored by both models.
 
-    None if the measure has no values of items, is on another scale in the other run, or is missing.
+    Items that are tied in one of the runs are left out of both. None if the measure has no values
+    of items, is on another scale in the other run, or is missing.
 
     Args:
         base, new: runs on the same rows.
@@ -641,7 +645,7 @@ def _comparable_scores(base: Run, new: Run, key: FigureKey, number: int = 1) -> 
     new_scores = new_measures[key.measure].at(key.by, key.level)
     if _fingerprint(base, key.task) != _fingerprint(new, new_task):
         new_scores = _with_task_in_items(new_scores, new_task, key.task)
-    # equal probabilities say nothing of either model, although they are not right
+    # a tie counts as not right in a figure, but says nothing in a comparison of models
     tied_items = {*base_scores.tied_items, *new_scores.tied_items}
     n_tied = len(tied_items.intersection(base_scores.items).intersection(new_scores.items))
     if tied_items:

@@ -659,7 +659,8 @@ def curve_chart(
     Args:
         data: a row per figure: columns of figures; place (from 1), p, p_adjusted, protocol, and
             whether the point is `solid` and the `default`.
-        choices: place, choice, and whether its knob is the `strongest`; a row per point and knob.
+        choices: a row per point and knob (option of how models are asked): place of the point,
+            choice, and whether the knob is the `strongest`, which moves the figure most.
         color: of the points, e.g. "var(--c1)".
         form: of the figures: "%" for proportions, "+%" for differences, "" for others.
         reach: further values that the scale has to show.
@@ -675,7 +676,7 @@ def curve_chart(
     channels = {"x": x, "y": y, "color": {"value": color}}
     fill = choice("datum.solid", color, "transparent")
     size = choice("datum.default", 150, 44)
-    *lines, dots = points(data, "y", channels, form, fill=fill, size=size)
+    *lines, dots = points(data, "y", channels, form, fill=fill, size=size)  # dots are last
     dots["mark"] = {"type": "point", "strokeWidth": 1.3, "opacity": 1}
     choice_labels = labels(
         choices, "choice", grid=True, labelPadding=2, **axis_width, labelLimit=142,

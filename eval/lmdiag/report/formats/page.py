@@ -99,7 +99,8 @@ def _breakable(name: str) -> Markup:
 def _part_of_name(text: str) -> Markup:
     """A part of a name, in whose brackets no line ends, not even after a hyphen.
 
-    The style of long brackets (`tied long`) lets lines end in them where a page is narrow.
+    For example, "verb[a - b]" becomes 'verb<span class="tied">[a - b]</span>'. The style of long
+    brackets (`tied long`) lets lines end in them where a page is narrow.
     """
     parts = _BRACKETS.split(text)  # every other one is in brackets
     html_parts = [_unbroken(part) for part in parts]
