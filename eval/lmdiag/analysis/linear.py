@@ -65,7 +65,12 @@ def t_tests(estimate: Series, se: Series, df: Series | int) -> DataFrame:
     """Returns the t test and the 95% interval of each estimate, a row each.
 
     Columns: estimate, se (standard error), df (degrees of freedom), ci_low, ci_high, t, p
-    (two-sided).
+    (two-sided). For example, an estimate of 2 with a standard error of 1 and 10 degrees of freedom
+    has t = 2, p = .073 and the interval from -0.23 to 4.23.
+
+    Args:
+        estimate, se: parallel.
+        df: of each estimate, or of all.
     """
     margin = stdtrit(df, (1 + LEVEL) / 2) * se
     t = estimate / se

@@ -32,6 +32,7 @@ def findings_on_pair(new: str, base: str, tests: Sequence[ReportedTest]) -> Iter
     names = f"{visible(new)} and {base}"
     n = len(tests)
     all_figures = f"the {n} compared figures" if n > 1 else tests[0].subject
+    # without a test and with a value of 0: equal in every item
     equal_figures = [test.subject for test in tests if not test.is_tested and not test.value]
     if len(equal_figures) == n:
         yield f"In {all_figures}, {names} do not differ in any item."

@@ -221,7 +221,11 @@ class Grid(NamedTuple):
 
     @property
     def chance_levels(self) -> str:
-        """The chance levels, each after the heading of its rows: "A 33.3, B 25.0 and 50.0"."""
+        """The chance levels of the figures in percent, as text: "A 33.3, B 25.0 and 50.0".
+
+        A and B are the headings of the rows with these levels. In a table without such headings,
+        the text is, for example, "50.0".
+        """
         levels_below = dict[str, dict[str, None]]()  # heading of rows -> their distinct levels
         heading = ""
         for row in self.rows:

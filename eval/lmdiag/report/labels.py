@@ -304,7 +304,7 @@ def order_of(runs: Sequence[Results]) -> Order | None:
 def title(results: Sequence[Results]) -> str:
     """Returns the title of a page on some runs, or of a table of all models.
 
-    "pythia: 12 checkpoints", "gpt2 and bert", or "12 models".
+    For example "pythia: 12 checkpoints" of one model, "gpt2 and bert" of two, or "12 models".
     """
     if order := order_of(results):
         model = results[0].model

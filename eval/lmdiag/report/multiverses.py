@@ -370,7 +370,8 @@ def _chart(
     """Returns a curve above the choices of its points, the knob that moves the figure most first.
 
     Args:
-        points: in ascending order, see `_model_points`; `choices` is taken out of them.
+        points: in ascending order, each as {"value": 0.8, "choices": {"unit": "word"}, ...}. The
+            points are changed: `choices` is taken out, and `place` and `protocol` are added.
         open_knobs: option of how models are asked -> its choices, if the protocols have several.
         color: of the points.
         is_percent: whether values are in percent.

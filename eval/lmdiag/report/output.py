@@ -197,6 +197,8 @@ class Output:
         - in other sections: all models and data, and the signatures. Below the first table there
           are also the remarks of the section that no table has as its notes or signs, and
           signatures that are too long to stand below each table.
+
+        For example, ["Effects: paired t tests over items", "gpt2: causal, 124M parameters"].
         """
         lines = [*map(_capitalized, grid.notes), *signs([grid])]
         if section.task:

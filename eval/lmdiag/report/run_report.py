@@ -400,9 +400,10 @@ def _title(report: Report) -> str:
 
 
 def _has_response(report: Report) -> bool:
-    """Whether every task has own sentences with conditions, and no figure in percent.
+    """Whether every task has a user's sentences in conditions, and no figure in percent.
 
-    Then the response, as surprisal, is the main figure, and its tables stand first.
+    The main result is then the response in each condition, for example the surprisal, and its
+    tables stand first.
     """
     figures = report.figures
     designs_with_tables = [design for design in report.designs if design.tables]

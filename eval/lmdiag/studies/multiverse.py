@@ -168,9 +168,10 @@ class Multiverse(Presentable):
     def _differences(self) -> dict[FigureKey, dict[MemberPair, Comparison]]:
         """Figure -> numbers of two members -> their difference in it, in ascending order.
 
-        The base member is one of the first model, the new one of another model. They have the same
-        choice of every knob that is open for both models; a knob that is open for one of the two
-        only takes each of its values. Undefined differences are left out.
+        A member is the run of a model in one protocol. The base member is one of the first model,
+        the new member one of another model. Both have the same choice of every knob (option of how
+        models are asked) that varies for both models. A knob that varies for only one of the models
+        takes each of its values. Undefined differences are left out.
         """
         differences = {}
         reference, *other_models = self.models
@@ -178,6 +179,7 @@ class Multiverse(Presentable):
             comparisons: dict[MemberPair, Comparison] = {}
             for new in other_models:
                 pairs = self._scored_pairs(reference, new, headline.key)
+                # `compare_pairs` returns a comparison for each pair, in their order
                 comparisons |= zip(pairs, compare_pairs([*pairs.values()], seed=0), strict=True)
             defined = {
                 pair: comparison

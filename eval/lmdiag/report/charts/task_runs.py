@@ -75,7 +75,11 @@ class TaskRuns:
         return table.assign(label=labels, series=names)
 
     def plot_of_run(self, i: int, plot: Plot) -> Plot:
-        """Returns a chart of run i; of several runs, its name, caption and heading say which."""
+        """Returns a chart of run i, whose name, caption and heading say which run it is of.
+
+        For example, the name "shuffles" becomes "shuffles-2" for the second run, with index 1. The
+        chart of a single run is returned as it is.
+        """
         if len(self.runs) == 1:
             return plot
         label = self.figures.sources[i].label
