@@ -360,8 +360,10 @@ def _with_item_per_context(rows: DataFrame) -> DataFrame:
 def _words_with_shares(name: str, rows: DataFrame) -> DataFrame:
     """Returns a row for each item and word: context, word, share, and count if there are counts.
 
-    The most frequent word of an item comes first; ties are in the order of the table. `BadInput` if
-    given shares of an item add up to more than 1.
+    For example, three responses "cat", "dog" and "cat" to one context make the rows cat (count 2,
+    cloze 2/3) and dog (count 1, cloze 1/3). The most frequent word of an item comes first; words
+    with equal counts are in the order of the table. `BadInput` if shares that the table gives add
+    up to more than 1 in an item.
 
     Args:
         name: of the table, for messages.

@@ -157,7 +157,9 @@ def _filled_rows(
 ) -> Iterator[TextRow]:
     """Yields the rows of a sheet that have some text, without empty cells at their ends.
 
-    Each cell of a merged range gets its value, which the file has in the first cell alone.
+    For example, (2, 2, ("1", "The dog barks.")) for row 2, and (3, 3, ("1", "The dogs bark.")) for
+    row 3, if A2 and A3 are merged: each cell of a merged range gets the value of the range, which
+    the file has in the first cell alone.
 
     Args:
         path: of the file, for messages.

@@ -535,10 +535,14 @@ def _check_header(rows: Sequence[TextRow], place: str) -> None:
 
 
 def _is_row(header: Sequence[str], sample: Sequence[Sequence[str]]) -> bool:
-    """Whether a header seems to be a row: its cells are also values of their columns.
+    """Whether a header seems to be a row of data, in a file without a header.
 
-    Some of them are numbers, or two are words and no name is known. So is a header that has a
-    number, and a cell twice.
+    It does
+
+    - if it has a number, and a cell twice, as 1, 1, "The key"; or
+    - if the rows below repeat several of its cells, of which some are numbers and some are words;
+      or
+    - if the rows below repeat two of its cells, and no cell is a name that columns often have.
 
     Args:
         header: cells of the first row.

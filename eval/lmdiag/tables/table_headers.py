@@ -185,10 +185,12 @@ def _is_word(cell: str) -> bool:
 
 
 def _count_notes(rows: Sequence[TextRow]) -> int:
-    """Number of rows at the end that have a text in their first cell alone, below fuller ones.
+    """Number of rows at the end that are notes: they have a text in their first cell alone.
 
-    Those that lack separators stand below an empty line: they might go on with a broken line. In a
-    first column of texts, they may be texts.
+    For example, 1 for the last row "Source: pilot 2" below rows with four cells. In a text file, a
+    note without separators must stand below an empty line, since it may be the end of a text with a
+    line break otherwise. 0 in a file whose first column has texts, which such rows may be, too; in
+    a file of two columns; and if there would be more than 20 notes.
 
     Args:
         rows: from the header to the end of the file.

@@ -357,8 +357,9 @@ def _character(code: re.Match[str]) -> str:
 def _pcibex_rows(path: Path, text: str) -> Rows:
     """The rows of results of PCIbex below a header of the names that comments give.
 
-    Comments name the columns of the rows below them, again for each kind of element; a row that
-    lacks a column has an empty cell there.
+    For example, below the comments "# 1. Time." and "# 2. Value." the row "17,yes" has the cells
+    Time "17" and Value "yes". Each kind of element has comments of its own, which name the columns
+    of the rows below them; a row has an empty cell in each column that its comments do not name.
     """
     names: dict[int, str] = {}  # number of a column -> its name, in the rows that follow
     records: list[tuple[int, dict[str, str]]] = []  # line of a row, and column -> cell

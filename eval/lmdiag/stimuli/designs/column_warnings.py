@@ -349,7 +349,11 @@ def _numbers_cells(uses: ColumnUses, name: str) -> bool:
 
 
 def _incomplete(uses: ColumnUses, name: str) -> str:
-    """Returns the message that a column is not taken, since most items lack some of its levels."""
+    """Returns the message that a column is not taken, since most items lack some of its levels.
+
+    For example, "number is not taken for a condition: 1 of 24 items have all of its levels (rows:
+    sg 24, pl 1); correct it, or name it by --conditions".
+    """
     values = uses.table.columns[name]
     counts = ", ".join(f"{level} {n}" for level, n in values.by_count().items())
     n_levels_of_item = n_distinct_by(uses.table.items.codes, values.codes)
@@ -392,7 +396,11 @@ def _sets_of_levels(uses: ColumnUses, name: str) -> list[tuple[str, ...]]:
 
 
 def _fillers(uses: ColumnUses) -> Iterator[str]:
-    """Yields a line for each column with levels of fillers, or levels that are set aside."""
+    """Yields a line for each column with levels of fillers, or levels that are set aside.
+
+    For example, "type has 48 rows 'filler', in items of their own: --filter 'type!=filler' leaves
+    them out".
+    """
     for name, values in _columns_of_few_levels(uses):
         set_aside = uses.levels_set_aside(name) if name in uses.conditions else ()
         named_fillers = [level for level in values.levels if is_filler(level)]

@@ -277,7 +277,11 @@ def _design_with_items(
 
 
 def _design_of_sample(sample: Stimuli, whole: Stimuli, options: DesignOptions) -> Design | None:
-    """Returns the design of a sample, with the conditions and warnings of all rows, `whole`."""
+    """Returns the design of a sample, with the conditions and warnings of all rows, `whole`.
+
+    Numbers of rows and items are those of the sample. What its columns are is judged on all rows,
+    since a sample of few items may have conditions by chance, or lack levels.
+    """
     whole_design = design_of(whole, options)
     if whole_design is None:
         return None
@@ -514,7 +518,12 @@ class _ItemDesign:
         return comparing_options(self.columns, self.items, self.item_names, conditions)
 
     def _incomplete_items(self) -> Iterator[str]:
-        """Yields which items lack cells, and which conditions to give if all items do."""
+        """Yields a line if items lack cells of the crossed conditions.
+
+        For example, "left out, since they have no row in some cells of number x match: 2 of 24
+        items (7, 9)"; or, if all items lack cells, what to do: "no item has all cells of number x
+        match, so no effects are tested: give --conditions number (24 items)".
+        """
         conditions = [*self.uses.conditions]
         crossed = " x ".join(conditions)
         has_cell = combine_codes(*self.factors.values()) >= 0  # rows with all conditions

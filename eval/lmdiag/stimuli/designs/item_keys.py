@@ -75,7 +75,11 @@ def _may_be_in_key(name: str, values: DistinctValues) -> bool:
 def _has_each_condition_once(items: Codes, columns: Mapping[str, DistinctValues]) -> bool:
     """Returns whether most items have each level of a column once, or each cell of two columns.
 
-    `items` has the number of the item of each row, `columns` the levels of possible conditions.
+    For example, True if most items have two rows, one with sg and one with pl, of a column number.
+
+    Args:
+        items: number of the item of each row, (n rows,); -1 for a row without an item.
+        columns: name -> levels, of the columns that may be conditions.
     """
     n_rows_of_item = np.bincount(items[items >= 0])
     if len(n_rows_of_item) < 2 or not 2 <= n_rows_of_item.max() <= MOST_LEVELS:

@@ -196,7 +196,8 @@ def _numbers_of_items(layout: TableLayout) -> OtherRows | None:
 def _unnamed_numbers(layout: TableLayout) -> OtherRows | None:
     """What a table without texts has if it has numbers that may be responses; else None.
 
-    The item or the response is left out of the columns where it has no known name.
+    For example, `columns` {"response": "RT"} for a table with the columns code and RT: an item, or
+    a response, is left out of `columns` if none is found.
     """
     measures = _measures(layout, [layout.item])
     numbers = [x for x in layout.of_kind("number") if x != layout.item]

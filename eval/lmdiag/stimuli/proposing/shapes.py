@@ -94,7 +94,8 @@ def _options_for_conditions(
 ) -> TableOptions:
     """The options that read several columns as the texts of one condition each (--wide).
 
-    Two are compared where their names say which one is good.
+    For example, --wide sent_sg sent_pl; or, for two columns whose names say which text is good,
+    --wide sent_good sent_bad --good condition=sent_good --contrast item, which compares them.
 
     Args:
         layout: all columns of the table, with their values and kinds.
@@ -207,8 +208,9 @@ def _content_words(text: str) -> frozenset[str]:
 def _numbered_parts(layout: TextColumns) -> list[str]:
     """The columns of parts of sentences whose names differ in their numbers alone; [] for none.
 
-    There are three or more, with no other words between them, and not all of them are whole
-    sentences, which end in a full stop.
+    For example, ["part1", "part2", "part3"]. There are three columns or more, without columns of
+    other words between them. The texts of the first column must not all end in a full stop, since
+    the columns then have whole sentences.
     """
     word_columns = [x for x in layout.values if layout.kinds[x] in _WORD_KINDS]
     has_contexts = any(
@@ -246,7 +248,10 @@ def _alternatives(layout: TextColumns) -> list[list[str]]:
 
 
 def _are_exchanged(layout: TextColumns, first: str, second: str) -> bool:
-    """Whether two columns have most of their words in common, or in most rows forms of one word."""
+    """Whether two columns have most of their words in common, or in most rows forms of one word.
+
+    For example, "walks" and "walked" in a row are forms of one word: their first halves are equal.
+    """
     if layout.kinds[first] == layout.kinds[second] == "word":
         first_words = {*layout.values[first].levels}
         second_words = {*layout.values[second].levels}
@@ -295,7 +300,8 @@ def _options_between_parts(
 ) -> TableOptions | None:
     """The options that read words of conditions between the beginning and the end of a sentence.
 
-    None where other parts stand beside them.
+    For example, --columns context=start right_context=end --wide sg pl for the columns start, sg,
+    pl and end. None if there are other parts of the sentence than these.
 
     Args:
         layout: all columns of the table, with their values and kinds.
@@ -390,6 +396,10 @@ def _sentences_after(
     layout: TextColumns, context: str, names: Sequence[str]
 ) -> Iterator[TableOptions]:
     """Yields the options that read sentences after a context: as its targets, or a word of them.
+
+    For example, --columns context=story target=sentence for the surprisal of whole sentences; and
+    before it, if the column verb has a word of each sentence, --columns context=story --critical
+    verb for the surprisal of this word.
 
     Args:
         layout: all columns of the table, with their values and kinds.

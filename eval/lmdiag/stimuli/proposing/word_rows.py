@@ -84,7 +84,8 @@ def _are_single_words(values: DistinctValues) -> bool:
 def _position_columns(layout: TableLayout, word: str) -> Iterator[str]:
     """Yields the columns that may have the positions of words, those of a known name first.
 
-    Of the others, those with the most values come first, which are of the longest texts.
+    The other columns have numbers that go up by one from word to word. Of these, the columns with
+    the most values come first: they count in texts, and others in sentences.
 
     Args:
         layout: all columns of the table, with their values and kinds.

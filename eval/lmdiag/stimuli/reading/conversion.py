@@ -182,7 +182,8 @@ def _refuse_missing_columns(
 def _core_values(table: Table, column: Column, values: Sequence[Any]) -> list[Any]:
     """The values of a core column in its type, with its default in place of missing ones.
 
-    `BadInput` for a missing value in a column without a default.
+    For example, ["a", ""] for the values ["a", None] of `right_context`, whose default is "".
+    `BadInput` for a missing value in a column without a default, such as `target`.
     """
     converted_values = _values(table, column, values)
     if column.default is None and None in converted_values:
@@ -200,7 +201,9 @@ def _core_values(table: Table, column: Column, values: Sequence[Any]) -> list[An
 def _values(table: Table, column: Column, values: Sequence[Any]) -> list[Any]:
     """The values of a column in its type (text, number, boolean, words); None for missing ones.
 
-    `BadInput` names the first row with a value that cannot be converted.
+    For example, [0.5, None] for the values ["0.5", ""] of a column of numbers, and [True, False]
+    for ["TRUE", "0"] of a column of booleans. `BadInput` names the first row with a value that
+    cannot be converted.
     """
     from pandas import Series
 

@@ -148,7 +148,9 @@ def _have_contexts(table: Table, options: TableOptions) -> bool:
 def _after_contexts(table: Table) -> Table:
     """The table whose sentences begin with their contexts, without the column of contexts.
 
-    The spans of `regions` (start and end, in characters) move by the length of the context.
+    For example, the context "It rained." and the sentence "The cat sat." become the sentence "It
+    rained. The cat sat.". The spans of `regions` (start and end, in characters) move by the 11
+    characters that now stand before the sentence.
     """
     names = ("context", "sentence", "regions")
     rows = zip(*(table.columns[name] for name in names), strict=True)
@@ -244,7 +246,11 @@ def _check_pairs(table: Table, pair: Sequence[str]) -> None:
 
 
 def _refuse_empty_halves(table: Table, pair: Sequence[str]) -> None:
-    """Refuses pairs without one of their sentences, and names the filter that leaves them out."""
+    """Refuses pairs without one of their sentences, and names the filter that leaves them out.
+
+    For example, "my.csv:3: the column bad is empty in 1 of 24 rows: write a sentence, or give
+    --filter 'bad!='".
+    """
     empty_rows: dict[str, list[int]] = {}  # column, as the user calls it -> rows without its text
     for column in pair:
         rows = [row for row, text in enumerate(table.columns[column]) if text in (None, "")]
@@ -591,10 +597,15 @@ def _joined_regions(
 ) -> Table:
     """The table with columns `sentence` and `regions`, in place of the columns of regions.
 
+    For example, the contents ["The cat", "sat."] make the sentence "The cat sat." and the regions
+    [{"number": 1, "name": "", "start": 0, "end": 7}, {"number": 2, "name": "", "start": 8, "end":
+    12}].
+
     Args:
         table: with columns of regions or with divided sentences.
-        contents: of the regions of each row.
-        numbers: of the columns of regions; [] for parts of sentences, numbered from 1.
+        contents: of each row, the texts of its regions.
+        numbers: of the columns of regions, such as [1, 2] for region_1 and region_2; [] for parts
+            of sentences, which are numbered from 1.
         language: whose rule of spaces between regions is used.
     """
     columns = [f"region_{number}" for number in numbers]

@@ -328,7 +328,10 @@ def first_steps(
 
 
 def _without_outer_blanks(table: Table) -> Table:
-    """The table without blanks at the edges of texts and labels, which nobody sees."""
+    """The table without blanks at the edges of texts and labels, which nobody sees.
+
+    For example, "sg " becomes "sg", beside which it would be another level. A note names the rows.
+    """
     stripped = {}  # column -> its values without blanks
     rows: set[int] = set()
     for name, values in table.columns.items():
@@ -498,7 +501,10 @@ def _response_column(table: Table) -> str:
 
 
 def _repeated_rows(table: Table) -> dict[int, int]:
-    """Row -> the first row that is identical to it: 1 and True are two values."""
+    """Row -> the first row that is identical to it, as {4: 1, 5: 1} if rows 1, 4 and 5 are.
+
+    The values 1 and True differ. Names of rows do not count.
+    """
     import numpy as np
 
     names = [name for name in table.rows if name not in ROW_NAMES]

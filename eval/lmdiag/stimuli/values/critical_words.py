@@ -72,7 +72,11 @@ def _spans_as_typed(text: str, word: str) -> list[Span]:
 
 
 def _spans_of_word(text: str, word: str) -> list[Span]:
-    """Returns where a word stands in a text, without regard to spellings; see `word_spans`."""
+    """Returns where a word stands in a text exactly as it is written, not as a part of a word.
+
+    >>> _spans_of_word("The cat saw a catalogue.", "cat"), _spans_of_word("A Cat.", "cat")
+    ([(4, 7)], [])
+    """
     if not word:
         return []
     is_unspaced = bool(_has_unspaced_script(word))
@@ -304,8 +308,11 @@ def _span_at(text: str, position: int, start: int) -> Span:
 def _span_of_only(text: str, word: str) -> Span:
     """Returns where a word stands in a text, with what stands at it without a blank.
 
-    `ValueError`, with the remedy, if the word does not stand there exactly once. It may be several
-    words.
+    The word may be several words. `ValueError`, with the remedy, if it does not stand in the text
+    exactly once.
+
+    >>> _span_of_only("The cat, too, sat.", "cat"), "The cat, too, sat."[4:8]
+    ((4, 8), 'cat,')
     """
     spans = word_spans(text, word)
     words = spans_of_words(text)
