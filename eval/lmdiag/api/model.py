@@ -235,7 +235,7 @@ class LanguageModel:
         with self.lock, opened_journal as journal:
             if verb_pairs is not None:
                 model.set_verbs(verb_pairs)
-            # both functions also return the number of contexts, and predictions for each setting
+            # both functions return predictions for each setting, here one, and a number of contexts
             if layers_model is None:
                 [predictions], _ = predict(model, [setting], journal=journal, **ask_options)
                 return [TaskPredictions(**vars(predictions) | recorded_options, stimuli=stimuli)]

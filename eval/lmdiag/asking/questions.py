@@ -200,7 +200,9 @@ def with_first_letter(context: str, case: FirstLetter) -> str:
 def to_predictions(
     setting: Setting, answers: Mapping[QuestionKey, Any], *, kind: Kind, cased: bool
 ) -> Predictions:
-    """Returns the answers to the questions of a setting as one prediction per row, in their order.
+    """Returns the answers to the questions of a setting as one prediction per row, in row order.
+
+    Rows that share a question get the same answer, and each reads the score of its own target.
 
     Args:
         setting: the rows, as they were asked.
@@ -217,7 +219,7 @@ def to_predictions(
     no_values: list[Any] = [None] * len(answers_of_rows)
     entropies: list[list[float | None] | None] = []
     if setting.stimuli.diagnostic.asks == "sentence":
-        if setting.entropy:  # one value before each word
+        if setting.entropy:  # for each row a list with a value for each word
             entropies = [[*answer.entropies] for answer in answers_of_rows]
         return Predictions(
             id=list(columns["id"]),
@@ -233,7 +235,7 @@ def to_predictions(
         answer.words[target]
         for answer, target in zip(answers_of_rows, columns["target"], strict=True)
     ]
-    if setting.entropy:  # one value at the blank
+    if setting.entropy:  # for each row a list with the one value at the blank
         entropies = [[answer.entropy] for answer in answers_of_rows]
     return Predictions(
         id=list(columns["id"]),

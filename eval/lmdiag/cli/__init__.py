@@ -132,9 +132,9 @@ class Terminated(KeyboardInterrupt):
 
 
 def program(argv: Sequence[str] | None = None) -> NoReturn:
-    """Runs one command as this process and ends the process with its exit code.
+    """Runs one command as this process and ends the process with the exit code of the command.
 
-    After an interruption, the process ends at once.
+    After an interruption by Ctrl-C or SIGTERM, the process ends at once.
 
     Args:
         argv: the arguments after `lmdiag`; None for those of the process.
@@ -165,10 +165,11 @@ def program(argv: Sequence[str] | None = None) -> NoReturn:
     try:
         code = main(argv)
         for number in _SIGNALS:
-            signal.signal(number, signal.SIG_DFL)  # the command is done: they end the process
+            signal.signal(number, signal.SIG_DFL)  # the command is done: a signal ends the process
     except KeyboardInterrupt as error:  # before or after the command, or while it was ending
         code = _exit_code(error)
-    except Exception:  # pydantic turns the exception of a signal into errors of its own
+    except Exception:
+        # pydantic turns the exception of SIGTERM into an error of its own
         if not terminations:
             raise
         code = TERMINATED

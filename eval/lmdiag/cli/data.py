@@ -81,10 +81,11 @@ def template_command(
     texts = "context, target  the text to the left of the word, and the word that is scored"
     if regions:
         texts = "region_1, region_2, ...  the sentence in parts; a part may be empty"
-    elif is_design:  # the third region, the verb, becomes the word at a blank
+    elif is_design:  # rows with a blank: the third region, the verb, becomes the target
         for row in rows:
             start, between, verb, ending = (row.pop(f"region_{n}") for n in range(1, 5))
             row |= {"context": f"{start} {between}", "right_context": ending, "target": verb}
+    # a text with {file}, {texts} and so on in it
     advice = reading.read_text(path.with_suffix(".txt")).format(
         file=file,
         separator="" if file.suffix == ".jsonl" else ", separated by |",

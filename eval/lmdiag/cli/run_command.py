@@ -112,6 +112,7 @@ def run_command(
     from lmdiag.runs.processes import Processes
     from lmdiag.runs.run_model import run_layers, run_model
 
+    # a knob whose value is a text, as --prompt, may be given as the name of a file with the text
     text_names = [knob.name for knob in KNOBS.values() if knob.is_text]
     texts: dict[str, Any] = {
         name: options.text_or_file(getattr(query, name)) for name in text_names
@@ -146,12 +147,14 @@ def run_command(
                 if len(runs_of_model) == 1:  # several layers have one page that compares them
                     _finish_run(runs_of_model[0], is_shown=len(requested) == 1, as_json=as_json)
                 runs += runs_of_model
-            except BadInput as error:
+            except BadInput as error:  # does not stop the other models
                 if len(requested) == 1:
                     raise
                 failed_model = f"{model} at {revision}" if revision else model
                 failures.append(failed_model)
-                problem = f"{failed_model}: {error}"  # the error would keep the model in memory
+                problem = (
+                    f"{failed_model}: {error}"  # a text; the error itself would keep the model
+                )
                 if processes.is_first:
                     say(f"lmdiag: {failed_model} failed: {error}")
             if processes.is_first:

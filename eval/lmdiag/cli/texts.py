@@ -83,13 +83,15 @@ def surprisal_command(
     if unknown:
         choice = ", ".join(_COMPUTED)
         raise BadInput(f"--columns {min(unknown)}: choose from {choice}, or write NAME=COLUMN")
+    # --columns has two kinds of values: further columns, as "length", and uses, as "word=ia"
     columns_of_uses = tuple(name for name in columns if "=" in name)
     table_options = TableOptions(**vars(table) | {"columns": columns_of_uses})
     named_texts = _read_texts(file, table_options, sentence)
     for note in named_texts.notes:
         say(f"lmdiag: {note}")
     if "log_frequency" in columns:
-        log_frequencies(["a"], language)  # a missing package is reported before a model is loaded
+        # raises `BadInput` for a missing package now, and not after the models are asked
+        log_frequencies(["a"], language)
     tables = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)  # also of a second model

@@ -262,8 +262,9 @@ def _checked_columns(
 ) -> dict[str, list[Any]]:
     """Returns all columns of `PER_ROW`, and others that are given, with checked values.
 
-    `BadInput` if a value is not of the type of its column, stands for no log-probability, lists of
-    top words and of their log-probabilities differ in length, or words are not in order.
+    Raises `BadInput` in each of these cases: a value is not of the type of its column; a number
+    stands for a missing log-probability, as -9999; the lists of top words and of their
+    log-probabilities differ in length; the words of a sentence are not in its order.
 
     Args:
         raw_columns: name -> a value per row; absent columns have None in every row.
@@ -311,7 +312,11 @@ def _checked_columns(
 
 
 def _stands_for_none(log_prob: float) -> bool:
-    """Whether a number in the place of a log-probability means that there is none."""
+    """Whether a number in the place of a log-probability means that there is none.
+
+    >>> _stands_for_none(-9999.0), _stands_for_none(-12.5), _stands_for_none(-math.inf)
+    (True, False, False)
+    """
     return log_prob == _NO_LOG_PROB or -math.inf < log_prob < _LEAST_LOG_PROB
 
 

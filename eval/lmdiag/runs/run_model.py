@@ -212,7 +212,7 @@ def _make_runs(
                     directory, model, inputs, overwrite=run_options.overwrite
                 )
             finished.append(is_finished)
-        finished = processes.share(finished)
+        finished = processes.share(finished)  # only the first process has opened the directories
         if not all(finished):
             started = time.monotonic()
             verbs = inputs_of_runs[0].verbs
@@ -225,6 +225,7 @@ def _make_runs(
             for directory, inputs, predictions_of_run, is_finished in all_runs:
                 if is_finished:
                     continue
+                # the page of an earlier run does not show these results
                 (directory.path / results.REPORT).unlink(missing_ok=True)
                 saved = save(
                     directory.path, model, inputs, predictions_of_run, n_contexts,
@@ -352,13 +353,15 @@ def _ask(
     *,
     warns: bool,
 ) -> tuple[Any, int]:
-    """Asks the questions whose answers the journal does not have, with a progress bar.
+    """Returns the predictions of a model and the number of contexts.
+
+    Only questions whose answers the journal does not have are asked, with a progress bar.
 
     Args:
-        predict: `predict` or `predict_layers`, whose value is returned.
+        predict: the function `predict` or `predict_layers`, whose values are returned.
         model, inputs, run_options, processes: see `run_model`.
-        journal: gets the answers.
-        warns: print a warning of texts with control tokens, and one of empty texts.
+        journal: has the answers of an interrupted run, and gets the new ones.
+        warns: whether to print warnings of texts with control tokens and of empty texts.
     """
     label = None
     if processes.is_first:
@@ -370,7 +373,8 @@ def _ask(
                     print(f"lmdiag: warning: {warning}", file=sys.stderr)
         if not run_options.quiet:
             label = model.info.name or model.info.id
-    # processes that ask each batch together have the same answers: the first one saves them
+    # Processes may ask each batch together, each with a part of the model (--tp). All of them then
+    # have the same answers, and the first one saves them.
     saves = processes.is_first or not processes.together
     with journal:
         return predict(
@@ -381,7 +385,10 @@ def _ask(
 
 
 def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -> Model:
-    """Returns a model that is loaded on every process; an error of one is raised on all."""
+    """Returns a model that is loaded on every process.
+
+    If a process cannot load the model, its `BadInput` is raised on all processes.
+    """
     from lmdiag import models
 
     if "torch" in sys.modules:
@@ -391,9 +398,13 @@ def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -
 
 
 def _path_of_data(source: str, directory: Path) -> str:
-    """Returns the path of a data set, relative to a run directory; "" if it is not on the disk.
+    """Returns the path of a data set from a run directory; "" if the data set is not on the disk.
 
-    `source` is what the user named: a file, a folder, or a data set on the Hub.
+    For example "../../../items.csv". It finds the data again if both are moved together.
+
+    Args:
+        source: what the user named: a file, a folder, or a data set on the Hub.
+        directory: the run directory.
     """
     path = user_path(source)
     if not exists(path):
@@ -426,13 +437,15 @@ def results_of(
     n_processes: int,
     seconds: Mapping[str, float],
 ) -> Results:
-    """Returns the results that follow from the predictions in a directory.
+    """Returns the results that follow from the predictions in a run directory.
 
     Args:
-        path: the run directory.
-        model, inputs: what was asked.
+        path: the run directory, which has `predictions.parquet`.
+        model: the model that was asked.
+        inputs: what was asked.
         n_contexts: number of distinct contexts.
-        seconds: step -> how long it took.
+        n_processes: number of processes that asked the model.
+        seconds: step, "load" or "ask" -> how long it took.
     """
     info = model.info
     fingerprint = inputs.fingerprint
@@ -443,7 +456,7 @@ def results_of(
     for task, rows in inputs.stimuli.items():
         data_of_task[task] = results.TaskData(rows.fingerprint, len(rows), rows.form)
         tasks[task] = {}
-        shuffles_of: dict[str, list[Predictions]] = {}
+        shuffles_of: dict[str, list[Predictions]] = {}  # setting -> predictions of each shuffle
         for (setting, _), shuffle in saved_predictions[task].items():
             shuffles_of.setdefault(setting, []).append(shuffle)
         for setting, shuffles in shuffles_of.items():
@@ -466,6 +479,7 @@ def results_of(
             inputs.protocol, fingerprint, asks_words=asks_words, model=info
         ),
         identity=inputs.identity(info),
+        # an address of a server may have a password
         model=replace(info, **change_texts(asdict(info), without_secrets)),
         data=data,
         protocol=inputs.protocol,

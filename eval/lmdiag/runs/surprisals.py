@@ -362,6 +362,7 @@ class NamedTexts(NamedTuple):
         with_names = surprisals.assign(text=[self.names[n - 1] for n in surprisals["text"]])
         if self.words is None:
             return with_names
+        # from the order of the words in the texts to their order in the table
         positions = self.words.place_of_word["position"].to_numpy()
         words = with_names.iloc[self.words.running_texts().places].reset_index(drop=True)
         are_integers = (positions % 1 == 0).all()
