@@ -126,13 +126,7 @@ def converted_columns(table: Table, task: str, problems: Problems) -> dict[str, 
         raise BadInput(f"{table.name} has no rows")
     diagnostic = diagnostics.get(task, table.form)
     needed = [column.name for column in diagnostic.core if column.required]
-    columns = {}
-    for name, values in table.columns.items():
-        # an optional core column without any value counts as absent
-        is_optional = name in diagnostic.core_columns and name not in needed
-        is_absent = is_optional and all(value in (None, "") for value in values)
-        if name not in ROW_NAMES and not is_absent:
-            columns[name] = values
+    columns = _present_columns(table, diagnostic.core_columns, needed)
     for there, other in (("good", "contrast"), ("contrast", "good")):
         if there in columns and other not in columns:
             problems.append(f"{table.name}: there is a column {there} but no {other}: {_COMPARED}")
@@ -146,20 +140,54 @@ def converted_columns(table: Table, task: str, problems: Problems) -> dict[str, 
         if column.name in columns or column.default is not None:
             with problems.collected():
                 core[column.name] = _core_values(table, column, columns.get(column.name, absent))
-    sides = zip(core.get("context", ()), core.get("right_context", ()), strict=False)
-    remedy = "write the text before the word, or what follows it into right_context"
     with problems.collected():
-        table.refuse_rows({
-            row: f"the column context is empty: {remedy}"
-            for row, (left, right) in enumerate(sides)
-            if not left and not right.strip()
-        })  # fmt: skip
+        _refuse_rows_without_context(table, core)
+    # all other columns keep their values, unless the diagnostic declares their type
     further = {name: [*v] for name, v in columns.items() if name not in diagnostic.core_columns}
     for column in diagnostic.columns:
         if column.name in columns and column.type != "text":
             with problems.collected():
                 further[column.name] = _values(table, column, columns[column.name])
     return core | further
+
+
+def _present_columns(
+    table: Table, core: Collection[str], needed: Collection[str]
+) -> dict[str, Sequence[Any]]:
+    """Returns column -> its values, without names of rows and optional columns without any value.
+
+    For example, a core column `right_context` whose cells are all empty counts as absent.
+
+    Args:
+        table: with its form.
+        core: names of the core columns.
+        needed: of them, those that every row needs.
+    """
+    columns: dict[str, Sequence[Any]] = {}
+    for name, values in table.columns.items():
+        is_optional = name in core and name not in needed
+        is_absent = is_optional and all(value in (None, "") for value in values)
+        if name not in ROW_NAMES and not is_absent:
+            columns[name] = values
+    return columns
+
+
+def _refuse_rows_without_context(table: Table, core: Mapping[str, Sequence[Any]]) -> None:
+    """Refuses rows with no text on either side of the target.
+
+    A blank may open a sentence, so that the context is empty, but then a right context is needed.
+
+    Args:
+        table: whose rows the error names.
+        core: core column -> converted values; nothing is refused without both contexts.
+    """
+    sides = zip(core.get("context", ()), core.get("right_context", ()), strict=False)
+    remedy = "write the text before the word, or what follows it into right_context"
+    problem_of_row = {}
+    for row, (left, right) in enumerate(sides):
+        if not left and not right.strip():
+            problem_of_row[row] = f"the column context is empty: {remedy}"
+    table.refuse_rows(problem_of_row)
 
 
 def _refuse_missing_columns(
