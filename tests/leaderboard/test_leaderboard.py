@@ -9,7 +9,9 @@ import unicodedata
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
+import httpx2
 import pandas as pd
 import pytest
 import yaml
@@ -17,7 +19,7 @@ from filelock import FileLock
 from hostile import HOSTILE
 from hub import client_env
 from hub.boards import build, edit, request, run_of, write_request
-from huggingface_hub import constants
+from huggingface_hub import HfApi, constants
 from launched import HANG
 from parsed import ParsedPage
 
@@ -341,6 +343,16 @@ def test_uploads_and_files_of_strangers_are_not_used(board, hub, api, monkeypatc
     assert reason in board.failure(last)[0]
     assert not (checkout / "ran").exists()
     assert not [line for line in hub.log if line.startswith("GET") and line.endswith(".bin")]
+
+
+def test_a_connection_that_breaks_is_no_damage_of_a_model(hub, api, monkeypatch):
+    monkeypatch.setattr(constants, "SAFETENSORS_MAX_HEADER_LENGTH", None)
+    api.create_repo("org/model")
+    commit = hub.repositories["models", "org/model"].add("main", {"model.safetensors": bytes(60)})
+    broken = Mock(side_effect=httpx2.ReadError("connection reset"))
+    monkeypatch.setattr(HfApi, "parse_safetensors_file_metadata", broken)
+    with pytest.raises(BadInput, match="the Hub cannot be reached; check the network"):
+        check_model("org/model", commit, 100)
 
 
 @pytest.mark.slow

@@ -63,6 +63,7 @@ def check_model(model: str, commit: str, most: int) -> None:
         model, commit: id on the Hub, and its commit.
         most: number of parameters that is allowed.
     """
+    import httpx2
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -85,8 +86,8 @@ def check_model(model: str, commit: str, most: int) -> None:
             for name in names:
                 header = api.parse_safetensors_file_metadata(model, name, revision=commit)
                 n_parameters += sum(header.parameter_count.values())
-        except (BadInput, HfHubHTTPError):
-            raise
+        except (BadInput, HfHubHTTPError, httpx2.TransportError, ConnectionError):
+            raise  # for `plain_errors`: they say nothing of the header
         except Exception:  # the header is a stranger's; the client does not check it
             raise BadInput(f"{where} has damaged safetensors weights") from None
     if n_parameters > most:
