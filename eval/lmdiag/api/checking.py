@@ -592,7 +592,7 @@ def _uses_of_responses(
     """Returns what each column of a table of responses is used for in an analysis over items.
 
     Args:
-        items: columns that name the items together.
+        items: columns that name the items together, as the user spells them.
         response: the column of the response.
         conditions: columns that the user names; () to find them.
     """
@@ -608,7 +608,9 @@ def _uses_of_responses(
         frame.assign(item=joined_items(frame[item_columns])),
         [column_like(name, frame) for name in conditions],
         column_like(response, frame),
-        item=items[0] if len(items) == 1 else "",
+        # the column that names the items in the file, of which none is to be called a condition;
+        # several columns together are the made column `item` alone
+        item=item_columns[0] if len(item_columns) == 1 else "",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -378,8 +378,12 @@ class Knobs:
     def values(self, asks: Asks) -> dict[str, list[dict[str, Any]]]:
         """Returns knob -> its values, the default first, each as fields of `LoadOptions`.
 
-        For example {"unit": [{"unit": "token"}, {"unit": "word"}]}. `BadInput` for a knob that does
-        not apply to the rows, and for a text or layer of a knob that does not vary.
+        There are three kinds of knobs. Choices vary over all their values, as `unit` in
+        {"unit": [{"unit": "token"}, {"unit": "word"}]}. Texts, as `prompt`, and layers vary over
+        the default and what the user typed: {"layer": [{"layer": None}, {"layer": 6}]}.
+
+        `BadInput` for a knob that does not apply to the rows, and for a text or layer of a knob
+        that does not vary.
 
         Args:
             asks: what the rows ask, "word" or "sentence".
@@ -397,11 +401,7 @@ class Knobs:
             if typed_values and name not in applicable_knobs(asks):
                 raise BadInput(refusal(Case(given=typed_values[0].keys(), asks=asks)))
             if typed_values and name not in self.knobs:
-                # the option that was typed: --prompt, --layers, or --chat, which is no value of
-                # the field `prompt`
-                option = f"--{name}" if knob.is_text else f"--{name}s"
-                if knob.name not in typed_values[0]:
-                    option = f"--{knob.template}"
+                option = _typed_option(name, knob, typed_values[0])
                 raise BadInput(f"{option} varies {name}: leave it out, or add {name} to --knobs")
             values[name] = [{knob.name: knob.default}, *typed_values]
         return {name: values[name] for name in self.knobs}
@@ -443,6 +443,19 @@ class Knobs:
         for fields in choices:
             LoadOptions(**needed_options | fields)
         return choices
+
+
+def _typed_option(name: str, knob: Knob, typed_value: Mapping[str, Any]) -> str:
+    """Returns the option that gave a knob a value: "--prompt", "--chat" or "--layers".
+
+    Args:
+        name: of the knob.
+        typed_value: the value, as fields of `LoadOptions`; that of `--chat` is no field of the
+            knob `prompt`.
+    """
+    if knob.name not in typed_value:
+        return f"--{knob.template}"
+    return f"--{name}" if knob.is_text else f"--{name}s"
 
 
 def multiverse_command(

@@ -202,7 +202,8 @@ def fit_command(
         options.check_new_file(residuals, (".csv",), overwrite=showing.overwrite)
     from lmdiag.report.fits import words_as_csv
 
-    # Options that were not typed are passed with their defaults. Both records have `filter` and
+    # The fields of both records are arguments of `lmdiag.fit`, which takes a value that is equal to
+    # its default as not given, and then the value of the profile. Both records have `filter` and
     # `language`, of which the command takes those of the procedure.
     table_and_procedure = {**vars(table), **vars(procedure)}
     result = lmdiag.fit(

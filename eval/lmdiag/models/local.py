@@ -194,7 +194,10 @@ class LocalModel(TokenModel):
         return [a + b for a, b in zip(first_half, second_half, strict=True)]
 
     def _answers_if_they_fit(self, batch: Sequence[Encoded], top: int) -> list[list[Any]] | None:
-        """Returns the answers to a batch after each layer; None if memory runs out.
+        """Returns for each layer the answers to a batch, in its order; None if memory runs out.
+
+        A batch has sentences, or questions about words at blanks; of a question, one distribution
+        is read for each of its partial words (beginnings of words, the empty one first).
 
         Raises `BadInput` if memory runs out for a single text, since it cannot be halved.
         """
@@ -206,6 +209,7 @@ class LocalModel(TokenModel):
             if self.words is not None:  # unit `word`
                 return [*self.words.answer(questions, top, self._verbs, self.layers)]
             rows = [row for encoded in questions for row in encoded.rows]
+            # for the message of `refuse_nan`: the query that each distribution is about
             query_of_read = [
                 encoded.question.query for encoded in questions for _ in encoded.partials
             ]

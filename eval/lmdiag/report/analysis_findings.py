@@ -234,7 +234,9 @@ def _effect_sentence(analysis: Analysis, effect: _Effect) -> str:
         response = capital(_response(analysis))
         return f"{response} is {size} {direction} {effect.compared_levels} {test}."
     start = f"There is an interaction of {effect.condition_names} in {_response(analysis)}"
-    if len(effect.levels) != 2:  # of three conditions, whose direction words do not tell
+    if len(effect.levels) != 2:
+        # an interaction of three or more conditions: its sign says nothing that is plain in words,
+        # so that the text of the test gives it as a number, "0.80 bits"
         return f"{start}: {effect.test.text} {test}."
     (_, (first, second)), (other_condition, other_levels) = effect.levels.items()
     difference = f"the difference {visible(second)} − {visible(first)} is {size}"

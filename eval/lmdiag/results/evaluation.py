@@ -126,7 +126,8 @@ def _mean_figure(shuffles: Sequence[Figure]) -> Figure:
     Value, chance level and the bounds of the interval are means over the shuffles; the interval is
     therefore that over the items of a typical shuffle. `sd`, the standard deviation of the values
     (population), says how far the order of the words changes the figure. `n` is the smallest of the
-    shuffles; `n_tied` is the mean, rounded down.
+    shuffles; `n_tied` is the mean, rounded down. Levels of break-downs get means in the same way:
+    shuffles have the same rows, and therefore the levels of the first one.
     """
     means: dict[str, Any] = {}
     for field in _AVERAGED:

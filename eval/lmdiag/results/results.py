@@ -343,7 +343,8 @@ class Results:
         """Yields a line for each value that is impossible although it has the right type.
 
         For example "finished is not an ISO 8601 date". Such values are in files that were changed,
-        or that another program wrote.
+        or that another program wrote. Only the first line is shown, so that later checks rely on
+        what earlier ones found to be right.
         """
         try:
             datetime.fromisoformat(self.finished)
@@ -361,6 +362,7 @@ class Results:
         seen_keys = set[FigureKey]()
         for key, figure in self.figures():
             where = f"tasks.{key.task}.{key.setting}.measures.{key.measure}"
+            # a level without a name has the key of the figure over all rows, which came before it
             if key in seen_keys or bool(key.by) != bool(key.level):
                 yield f"{where}.by: a break-down or one of its levels has no name"
             seen_keys.add(key)

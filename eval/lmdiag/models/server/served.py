@@ -230,11 +230,13 @@ class ServedModel(TokenModel):
                 # a prompt has no log-probability of its first token
                 nats = replies[context + pieces].nats[len(context) - 1 :]
                 scores[word] = score_word(pieces[0], nats, top_tokens)
+        # a server names a token by its id, or by its text if it shows no ids
         names = tuple(
             self.vocabulary.show(name, bare=encoded.bare) if isinstance(name, int) else repr(name)
             for name, _ in top_tokens
         )
         top_nats = tuple(nats for _, nats in top_tokens)
+        # words of one token and top tokens, each counted once: both have the name that is shown
         nats_of_token = {
             word: score.log_prob
             for word, score in scores.items()

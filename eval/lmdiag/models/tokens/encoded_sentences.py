@@ -285,9 +285,10 @@ def _word_ends(encoded: EncodedSentence) -> list[int]:
 def _parts_of_tokens(spelled: SpelledText, parts: Sequence[_Part]) -> list[int]:
     """Returns for each token the number of the part of a word that it belongs to, ascending.
 
-    That is the first part that ends after the token's start; blanks at the end of a text belong to
-    the last part. If a word begins within a token of the word before it, all its tokens belong to
-    that word: no sum of them is the word alone.
+    That is the first part that ends after the token's start; spaces at the end of a text belong to
+    the last part. A word may begin within a token of the word before it. The tokens in its first
+    part then belong to the word before, since no sum of tokens is the probability of this word
+    alone. For example, if the tokens of "to be" are "to b" and "e", both belong to "to".
 
     Args:
         spelled: the tokens of a sentence, with their spans in characters.

@@ -175,6 +175,7 @@ class SentencePiece(Convention):
     def read_added(self, name: str, *, strips: bool) -> VocabularyItem:
         """Returns the item of an added word; `strips`: the space before it belongs to it."""
         text = self._with_spaces(name)
+        # without a mark of spaces, each item may start a word
         starts = strips or not self._mark or text.startswith(" ")
         return VocabularyItem.spaced(name, text, starts)
 

@@ -456,6 +456,7 @@ def dot_plot(
     if has_values(data, "shuffles"):
         scale_of_sizes = {"rangeMin": 30, "rangeMax": 150}
         sizes["size"] = field("shuffles", "numbers", legend=None, scale=scale_of_sizes)
+    # lines across, such as a chance level, are drawn over the height of each label alone
     band_of_label = {"y": y | {"bandPosition": 0}, "y2": {"field": "label", "bandPosition": 1}}
     layers += points(data, "x", position | channels, form, band_of_label, **sizes)
     # pixels: 16 for a dot, 13 for a line of a label, and a gap

@@ -107,16 +107,18 @@ def _in_percent(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figures(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
-    """A chart of the figures in percent.
+    """A chart of the figures in percent: a label per measure and level.
 
-    A single run has all of its settings (perturbations) as series; several runs are compared in the
-    unperturbed setting.
+    A single run has its settings (perturbations) as series, and a model is a series where several
+    runs are compared, which is done in the unperturbed setting.
     """
+    # the measures of the chart first, then all others ("*"); () is all settings
     table = _in_percent(task_runs.table((*chart.measures, "*"), settings=()))
     unperturbed = table[table["setting"] == "none"]
     if len(task_runs.runs) > 1:
         table = unperturbed
     else:
+        # figures that only perturbed settings have would have nothing to be compared with
         table = table[table["label"].isin(unperturbed["label"])]
         table = table.assign(series=table["setting_label"].map(visible))
         table = table.sort_values(["measure_rank", "setting_rank"], kind="stable")

@@ -316,12 +316,14 @@ def _chosen_by_option(table: Table, text: str) -> tuple[Table, dict[str, str]]:
     name, _, column = text.partition("=")
     if not column:
         raise BadInput(f"--columns {text!r}: write NAME=COLUMN, e.g. context=text")
+    # columns of readers, "participant" in the rows, have many usual names, as "subject"
     known_name = "participant" if is_named_as(name, "reader") else _known_name(name, _NAMES)
     if not known_name:
         choice = ", ".join(sorted(_NAMES))
         raise BadInput(f"--columns {text!r}: no name {name!r}: choose from {choice}")
-    ends = [column] if column in table.columns else column.split("..", 1)  # a name may have dots
-    ends = [table.column_of(end, "--columns") for end in ends]
+    # one column, or the first and the last one of a range; the name of a column may have dots, too
+    typed_ends = [column] if column in table.columns else column.split("..", 1)
+    ends = [table.column_of(end, "--columns") for end in typed_ends]
     if known_name != "region" and len(ends) == 1:
         return table, {known_name: ends[0]}
     parts = _columns_of_range([*table.columns], ends[0], ends[-1])
