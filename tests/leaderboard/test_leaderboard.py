@@ -110,8 +110,9 @@ def test_links_and_data_in_a_checkout_are_not_followed(tmp_path, monkeypatch, co
     ]  # fmt: skip
     (tmp_path / "lmdiag").mkdir()
     monkeypatch.chdir(tmp_path)
-    error = command.refused("leaderboard", ".", "--out", tmp_path / "site")
-    assert "--data lmdiag is a folder of .: write ./lmdiag" in error
+    for data in ("lmdiag", "lmdiag@main"):
+        error = command.refused("leaderboard", ".", "--out", tmp_path / "site", "--data", data)
+        assert f"--data {data} is a folder of .: write ./{data}" in error
 
 
 def test_no_chat_template_of_a_stranger_is_used(board):

@@ -263,7 +263,8 @@ def leaderboard_command(
     check_target(out)
     out = reading.real_path(out)  # a link is another name of the same site and its lock
     lists = [place for place in requests if reading.is_file(Path(place))]
-    folder = reading.real_path(Path(data))
+    data_set, revision = split_revision(data)
+    folder = reading.real_path(Path(data_set))
     is_name = reading.exists(folder) and not data.startswith((".", "/", "~"))
     for place in requests:  # a folder among the requests of strangers must not be read by its name
         if is_name and folder.is_relative_to(reading.real_path(Path(place))):
@@ -271,7 +272,7 @@ def leaderboard_command(
     listed = [entry for file in lists for entry in listed_models(options.read_models(file))]
     requested = read_requests(place for place in requests if place not in lists)
     runs = out.with_name(f"{out.name}-runs")
-    board = Board(runs, *split_revision(data), tasks, device, max_parameters, time_limit)
+    board = Board(runs, data_set, revision, tasks, device, max_parameters, time_limit)
     with board.locked():
         all_entries = (*listed, *board.capped(requested))
         entries = {entry.key: entry for entry in all_entries}.values()  # each run once
