@@ -229,6 +229,7 @@ def plan_leaderboard(folder: Path, repo_id: str) -> Commit:
     commit = Commit(repo_id, "space", files, sdk="static", replaces=r"models/.*")
     for model in _models_of_site(folder):
         name = str(model["id"])
+        # a demo model has no commit either, but its name is no path
         is_local = not model["commit"] and not name.startswith("demo:")
         if is_local:
             raise BadInput(

@@ -180,7 +180,7 @@ def offers_of_run(
     if results_repo is not None:
         claimed = read_bytes(folder / RESULTS, MAX_CLAIM)
         offers.append(offer_request(request, results_repo, claimed))
-    linked_repo = results_repo or source
+    linked_repo = results_repo or source  # without a results repository, the data set
     offers.append(_offer_figures(request.model, results, source, revision, linked_repo))
     return offers
 

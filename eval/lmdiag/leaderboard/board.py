@@ -145,6 +145,7 @@ class Board:
             key = model, request.commit, request.dtype
             if key in waiting or len(commits | {request.commit}) > MAX_COMMITS:
                 reason = f"at most {MAX_COMMITS} commits of a model wait, in each dtype once"
+                # without a request, the entry is named by the path of its file
                 yield Entry(request.path, claimed=entry.claimed, reason=reason)
             else:
                 commits.add(request.commit)
@@ -165,6 +166,7 @@ class Board:
                 continue
             run = self.run(entry.request)
             if run:
+                # the fields of the entry and its run; `ranked` adds the rank
                 rows.append(RankedEntry(**vars(entry) | {"run": run}))
             else:
                 reason, _ = self.failure(entry.request)
@@ -199,7 +201,8 @@ class Board:
                 exceeded_limit = self.seconds
                 reason = f"it took longer than {self.seconds:g} seconds"
             file = self._failure_file(request)
-            file.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)  # of an earlier attempt
+            # what counts is whether the requested run is there, not how the child ended
             if not self.run(request):
                 # For a public page: one line, no secret, no home directory.
                 reason = shortened(secrets.without_secrets(reason).replace(str(Path.home()), "~"))

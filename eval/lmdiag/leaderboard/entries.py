@@ -107,6 +107,7 @@ class RankedEntry(Entry):
             if figure is None:
                 differing[column] = value
                 continue
+            # an item that changes moves a share by 1/n; 1e-9 is for rounding
             tolerance = n_flips / (figure.n or 1) + 1e-9
             if abs(value - (figure.value or 0.0)) > tolerance:
                 differing[column] = value

@@ -293,6 +293,7 @@ def _names_without_overlap(data: DataFrame, sizes: Series) -> list[str]:
     names = dict.fromkeys(data.index, "")
     for row in data.sort_values("value", ascending=False, kind="stable").itertuples():
         width = _LETTER_WIDTH * len(row.name)
+        # the name ends at the point of a large model, and begins at that of a small one
         left = x[row.Index] - width * row.is_large
         right = left + width
         is_other = data.index != row.Index

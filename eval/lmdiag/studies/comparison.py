@@ -306,6 +306,7 @@ def compare_runs(
     for number, new_run in enumerate(new_runs, start=1):
         for key in keys:
             pair = _comparable_scores(reference, new_run, key, number)
+            # a pair without common items is undefined, which is shown if a run has items at all
             if pair and (len(pair.base.items) or len(pair.new.items) or pair.n_tied):
                 pairs.append(pair)
     if measures and "all" not in measures:
@@ -354,7 +355,7 @@ def _headlines(diagnostic: Diagnostic, scores: MeasureScores) -> list[_MeasureLe
         scores: measure -> scores of items, also by level.
     """
     declared = _selected_figures(diagnostic.headlines, scores)
-    usual = _selected_figures(diagnostics.get("").headlines, scores)
+    usual = _selected_figures(diagnostics.get("").headlines, scores)  # of own data
     return (declared or usual) + _selected_figures(CHOICE_HEADLINES, scores)
 
 
@@ -514,7 +515,7 @@ def refuse_different(runs: Sequence[Run], across: Sequence[str] = ()) -> None:
         runs: two or more. They must have equal data and signatures, but for the knobs `across`.
         across: keys of `KNOBS`; an unknown one is refused, too.
     """
-    across = [across] if isinstance(across, str) else across
+    across = [across] if isinstance(across, str) else across  # Python's users may name a single one
     for name in across:
         if name not in KNOBS:
             raise BadInput(f"across {name!r}{suggest(name, KNOBS)}: choose from {', '.join(KNOBS)}")
@@ -593,6 +594,7 @@ def differing_knobs(a: QueryOptions, b: QueryOptions) -> dict[str, str]:
     texts = {}
     for option, knob in KNOBS.items():
         if getattr(a, knob.name) != getattr(b, knob.name):
+            # `words` of a knob in a model's name begin with the option, which the text has anyway
             in_words = knob.choice if knob.is_in_model_name else knob.words
             choice_a = shortened(in_words(a), 60)
             choice_b = shortened(in_words(b), 60)
@@ -643,6 +645,7 @@ def _comparable_scores(base: Run, new: Run, key: FigureKey, number: int = 1) -> 
         return None
     base_scores = base_measures[key.measure].at(key.by, key.level)
     new_scores = new_measures[key.measure].at(key.by, key.level)
+    # equal rows with another fingerprint have other ids, since these begin with the task's name
     if _fingerprint(base, key.task) != _fingerprint(new, new_task):
         new_scores = _with_task_in_items(new_scores, new_task, key.task)
     # a tie counts as not right in a figure, but says nothing in a comparison of models
@@ -737,6 +740,7 @@ def _reason_for_one_kind(results: Results, key: FigureKey) -> str:
     """
     diagnostic = results.diagnostic(key.task)
     base = MeasureName.of(key.measure).base  # without a cut-off
+    # measures are registered by the form of users' data, or by the name of a built-in diagnostic
     for measure in measures_of(diagnostic.form or diagnostic.name, diagnostic.asks):
         if base in measure.labels:
             return measure.one_kind
@@ -771,6 +775,7 @@ def compare_all(
             if pair:
                 pairs[i, j] = pair
         outcomes[key] = _outcomes_with_shared_draws(pairs)
+        # the pairs that cannot share random draws are tested one by one
         for numbers, pair in pairs.items():
             if numbers not in outcomes[key]:
                 [c] = compare_pairs([pair], seed=0)

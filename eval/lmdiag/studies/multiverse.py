@@ -132,6 +132,7 @@ class Multiverse(Presentable):
         Args:
             models: labels of models.
         """
+        # knob -> its choices as keys, so that each is there once, in the order of the members
         choices: dict[str, dict[str, None]] = {knob: {} for knob in KNOBS}
         for member in self.members:
             if member.model in models:
@@ -159,7 +160,7 @@ class Multiverse(Presentable):
         curve = self.curve(headline, model)
         if not curve:
             return {}
-        values = [figure.value or 0.0 for _, figure in curve]
+        values = [figure.value or 0.0 for _, figure in curve]  # never None: a curve has values
         effects = effects_of([self.members[number].choices for number, _ in curve], values)
         median = statistics.median(values)
         return {"lowest": values[0], "median": median, "highest": values[-1], "effects": effects}
@@ -246,6 +247,7 @@ class Multiverse(Presentable):
         values = []
         for run in self.runs:
             figure = run.results.figure(headline.key)
+            # without the text that says why a figure is undefined
             values.append(figure and replace(figure, not_defined=None).to_json())
         differences = []
         for (base_number, new_number), comparison in self._differences[headline.key].items():
@@ -371,6 +373,7 @@ def effects_of(members: Sequence[Mapping[str, str]], values: Sequence[float]) ->
                 by_choice.setdefault(choices[knob], {})[other_choices] = value
         mean_differences = []
         for values_a, values_b in combinations(by_choice.values(), 2):
+            # combinations of the other knobs that were asked with both choices, in a fixed order
             common = sorted(values_a.keys() & values_b.keys(), key=sorted)
             if common:
                 differences = [values_a[other] - values_b[other] for other in common]

@@ -47,9 +47,10 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
     cells = analysis.cells.rename(columns=column_names)
     items = analysis.items.rename(columns=column_names)
     conditions = [*column_names.values()]
+    # which columns are side by side, and which have colours
     has_each_region = analysis.region == "all"
     if has_each_region:
-        level_columns = ["suite"]  # which has the region
+        level_columns = ["suite"]  # in such an analysis, a value of this column names a region
         series_columns = conditions
         titles = ["", ", ".join(titles)]
         items = items.iloc[:0]
@@ -59,7 +60,9 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
     # columns that tell cells apart; each cell has the values of its first items
     keys = [column for column in ("suite", "model", *conditions) if column in items]
     items = items[items.groupby(keys, sort=False).cumcount() < _MOST_ITEMS]
+    # one table for all that is drawn: rows of cells have an interval, those of items an `item`
     rows = pd.concat([cells.rename(columns=ANALYSIS_TO_CHART), items], ignore_index=True)
+    # the columns that are left tell panels apart
     panel_columns = [key for key in keys if key not in (*level_columns, *series_columns)]
     if not analysis.has_models and "model" in panel_columns:
         panel_columns.remove("model")
@@ -74,7 +77,7 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
     chart = _means_chart(
         data,
         ", ".join(filter(None, (response, UNITS.get(analysis.response)))),
-        *map(visible, titles[:2]),
+        *map(visible, titles[:2]),  # of the axis x and, if there are two conditions, of the colours
         value_range=_VALUE_RANGES.get(analysis.response, (-math.inf, math.inf)),
         colors=cell_colors(rows[conditions]) if has_each_region else COLORS,
     )
@@ -134,7 +137,8 @@ def forest_plots(name: str, analysis: Analysis) -> list[Plot]:
     `name` begins the names of the charts, which are numbered.
     """
     title = ", ".join(filter(None, ("difference", UNITS.get(analysis.response))))
-    # the column `label` of a chart has the labels of its rows, here the models
+    # the labels of effects get another name, since `label` of a chart has the labels of its lines:
+    # here the models
     tests = analysis.effects.rename(columns=ANALYSIS_TO_CHART | {"label": "effect and levels"})
     labels = tests["model"].map(visible)
     tests = tests.assign(label=labels, series=labels, zero=0.0)
@@ -182,6 +186,8 @@ def _means_chart(
         ends["domainMin"] = lowest
     if data["high"].max() > highest:
         ends["domainMax"] = highest
+    # where some panels lack levels, each panel of a chart with items has an axis of its own levels;
+    # panels of regions keep a common axis
     has_same_levels = data.groupby("panel")["level"].nunique().eq(len(levels)).all()
     # bands of a tenth of the distance of two levels, within which series stand beside each other
     bands = {"type": "band", "paddingInner": 0.9, "paddingOuter": 0.45}
@@ -207,7 +213,7 @@ def regions(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
     suites = pd.concat(suites_of_runs).unique()
     for number, suite in enumerate(suites, start=1):
         rows = []
-        for i, suite_of_item in enumerate(suites_of_runs):
+        for i, suite_of_item in enumerate(suites_of_runs):  # i is the number of the run
             item_ids = suite_of_item.index[suite_of_item == suite]
             model = task_runs.figures.sources[i].label
             for row in _region_means(task_runs.items[i].select_items(item_ids)):
@@ -234,6 +240,7 @@ def _region_means(items: RunItems) -> Iterator[dict[str, Any]]:
         a row of `_means_chart`: `level` is the region, `series` the condition, and `named` whether
         a prediction reads the region.
     """
+    # the regions that formulas name; a prediction is a formula, and whether it holds
     formulas = {
         formula for predictions in items.outcomes["predictions"] for formula, _ in predictions
     }
@@ -243,10 +250,11 @@ def _region_means(items: RunItems) -> Iterator[dict[str, Any]]:
     parts = items.parts().set_index("row")[["name", "surprisal"]]  # a row per region of a sentence
     bits = items.rows[["item", "condition"]].join(parts).dropna()
     for region, rows in bits.groupby("name", sort=False):
+        # a row per item that has all conditions, and a column per condition
         table = rows.pivot(index="item", columns="condition", values="surprisal").dropna()
         table = table[[*in_order(table)]]
         values = table.to_numpy()
-        if len(table.columns) == 1:
+        if len(table.columns) == 1:  # there are no differences within items
             bounds = [stats.mean_interval(values[:, 0])]
         else:
             bounds = within_item_intervals(values)

@@ -140,7 +140,8 @@ def _line_pattern(n: int) -> str:
     """Returns a regular expression that matches a line of up to n characters of a label.
 
     A line ends after a part of a name (a blank, `_`, `/` or `-`), and within brackets only where
-    nothing before them fits. A longer part is divided after n characters.
+    nothing before them fits. A longer part is divided after n characters. For n = 12, the lines of
+    "animate_subject [a - b]" are "animate_", "subject " and "[a - b]".
     """
     line_start = f".{{1,{n - 1}}}"
     part_end = "[ _/-]"
@@ -286,6 +287,7 @@ def series(
     legend = {"title": title, "columns": columns} if len(names) > 1 and has_legend else None
     channels = {}
     for channel, values in ranges.items():
+        # sort=None: the names stay in the order of the domain
         scale = {"domain": [*names], "range": [*values]}
         channels[channel] = field(column, "names", sort=None, legend=legend, scale=scale)
     return channels
@@ -330,9 +332,11 @@ def tooltip(
             continue
         is_float = data[name].dtype.kind == "f"
         is_large = is_float and data[name].abs().max() >= 1e4
+        # ".1%" or "+.1%" for a form with "%"; other numbers have no form
         usual_format = form.replace("%", ".1%") or (",.1~f" if is_large else ".4~g")
         title = (_TOOLTIP_TITLES | titles).get(name, name)
         if form == "+%" and name in ("value", "low", "high"):
+            # in points: `points` computes a column of texts for each of the three
             title = "difference, points" if name == "value" else title
             line = field(_points_column(name), "names", title=title)
         elif name in _TOOLTIP_FORMATS or is_float:
@@ -380,7 +384,7 @@ def points(
             # all rows have the same value, for which one line is drawn
             value = field(column, "numbers", aggregate="mean")
             layers.append(mark("rule", {**(line_ends or {}), value_channel: value}, **line))
-    if has_values(data, "from"):  # a mark that is not seen lengthens the scale
+    if has_values(data, "from"):  # see `_with_room`: a mark that is not seen lengthens the scale
         ends_of_scale = _span(value_channel, "from", "to")
         layers.append(mark("rule", ends_of_scale, opacity=0, tooltip=None))
     if has_values(data, "low"):
@@ -428,9 +432,11 @@ def dot_plot(
             the order of the rows. The legend has all of them.
         scale: options of the scale of values.
     """
+    # a scale with given ends has a length, and that of proportions extends from 0 to 1
     if "domain" not in scale and form != "%":
         data = _with_room(data)
     names = distinct(data, "series")
+    # a legend of series that are the labels would repeat them
     has_legend = not data["series"].equals(data["label"])
     n_letters_beside = min(_LABEL_LENGTH, max(map(len, data["label"]), default=0))
     channels = series(
@@ -441,11 +447,12 @@ def dot_plot(
     # beside long labels there is little room, and the numbers of the axis would touch
     ticks = 3 if n_letters_beside > _LABEL_LENGTH * 3 // 4 else None
     position = {"x": numeric(form=form, title=title, ticks=ticks, **scale), "y": y}
+    # where labels have several dots, each series has its own height within the band of a label
     n_dots_per_label = 1
     if data.duplicated("label").any():
         n_dots_per_label = len(names)
         position["yOffset"] = field("series", "names", sort=names)
-    layers = []
+    layers = []  # each is drawn above the earlier ones
     if has_values(data, "sd"):
         bars = position | {"color": channels["color"], "xError": {"field": "sd"}}
         layers.append(mark("errorbar", bars, thickness=6, opacity=0.3, clip=True))
@@ -501,6 +508,7 @@ def line_plot(
         independent: the channel, "x" or "y", of which each panel has its own scale; "" for none.
         has_legend: whether several series have a legend.
     """
+    # a scale with given ends has a length, and that of proportions extends from 0 to 1
     if "domain" not in scale and form != "%":
         data = _with_room(data, by_panel=independent == "y")
     are_panels = "panel" in data and data["panel"].nunique() > 1
@@ -512,6 +520,8 @@ def line_plot(
     line_channels = {"x": x, "y": y, "color": channels["color"]}
     if are_series_beside and len(names) > 1:
         line_channels["xOffset"] = field("series", "names", sort=names)
+    # the list of colours may repeat one, e.g. that of a model: dashes tell its series apart; more
+    # series than colours take them in turn, without dashes
     have_same_color = len({*colors[: len(names)]}) < len(names)
     if have_same_color and len(names) <= len(colors):
         # among the series of its colour, a line's number says how it is dashed
@@ -532,6 +542,7 @@ def line_plot(
             intervals = marks[-2]  # the last two layers of `points` are intervals and points
             intervals["mark"]["clip"] = True  # intervals may reach beyond a scale that is cut
     if has_values(data, "item"):
+        # rows with an item become thin lines, below the marks of all other rows
         marks = [where(layer, "!isValid(datum.item)") for layer in marks]
         item_channels = line_channels | {"detail": field("item", "names")}
         item_lines = mark("line", item_channels, strokeWidth=1, opacity=0.18)
@@ -588,14 +599,18 @@ def curves(data: pd.DataFrame, x: Spec, *, at: str, form: str = "", **options: A
         data, form, options: see `line_plot`.
         x: the channel of the column `at`.
     """
+    # the last row of each series, where its line ends
     last_rows = data.dropna(subset="value").sort_values(at).drop_duplicates("series", keep="last")
+    # ends of the scale on which the names are placed: proportions have the whole scale; another one
+    # extends over all that is drawn on it, so also over the ends of intervals
     values = data.reindex(columns=[*_VALUES]).astype(float).stack()
     low, high = (0.0, 1.0) if form == "%" else (float(values.min()), float(values.max()))
     names = last_rows[[at, "series"]].assign(
         height=_heights_of_names(last_rows["value"], low, high),
         name=last_rows["series"].map(_shortened),
     )
-    arguments = _series_arguments(data, {}, options.get("colors", COLORS))
+    # without styles, colours are in the order of the rows, as `line_plot` gives them to the lines
+    arguments = _series_arguments(data, styles={}, colors=options.get("colors", COLORS))
     color = series("series", has_legend=False, names=arguments["names"], color=arguments["color"])
     encoding = {"x": x, "y": field("height", "numbers"), "text": field("name", "names"), **color}
     name_layer = {
@@ -678,10 +693,11 @@ def curve_chart(
     fill = choice("datum.solid", color, "transparent")
     size = choice("datum.default", 150, 44)
     *lines, dots = points(data, "y", channels, form, fill=fill, size=size)  # dots are last
+    # the dots of `points` are filled and of one size; here the channels `fill` and `size` decide
     dots["mark"] = {"type": "point", "strokeWidth": 1.3, "opacity": 1}
     choice_labels = labels(
         choices, "choice", grid=True, labelPadding=2, **axis_width, labelLimit=142,
-        labelExpr="datum.label",
+        labelExpr="datum.label",  # on one line: each choice has a row of 15 pixels
     )  # fmt: skip
     choice_channels = {
         "x": x,

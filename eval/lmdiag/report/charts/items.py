@@ -75,6 +75,7 @@ def scatter(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
     A mark is a contrast. More than `MAX_LISTED` of them are counted in the cells of a grid.
     """
     protocol = task_runs.runs[0].results.protocol
+    # where the model chooses among options, values are shares of options, whatever the rows ask
     asks = "choice" if protocol.elicitation == "choice" else task_runs.diagnostic.asks
     texts = _PAIR_TEXTS[asks]
     is_bits = asks == "sentence"  # sentences have surprisals in bits, others probabilities
@@ -93,7 +94,7 @@ def scatter(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
     if far_verdict:
         # a straight line of equal differences is a curve on logarithmic axes
         bad_values = np.geomspace(*ends)
-        bad_values = bad_values[bad_values + protocol.threshold <= 1]
+        bad_values = bad_values[bad_values + protocol.threshold <= 1]  # good probabilities end at 1
         good_values = bad_values + protocol.threshold
         lines.append(_line(bad_values, good_values, axes, strokeDash=DASHED))
         reading += f", above the dashed curve by more than {protocol.threshold:g}"
@@ -144,7 +145,9 @@ def _pairs(items: RunItems, chart: Chart, far_verdict: str) -> pd.DataFrame:
     is_drawn = [
         any(fnmatchcase(level, pattern) for pattern in patterns) for level in items.level(chart.by)
     ]
+    # a row per contrast that has a difference, since its rows have scores
     pairs = items.outcomes[is_drawn].dropna(subset="difference")
+    # the good and the bad row of each contrast, in the order of the contrasts and with their index
     good = items.rows.loc[pairs["good_row"].astype(int)].set_axis(pairs.index)
     bad = items.rows.loc[pairs["bad_row"].astype(int)].set_axis(pairs.index)
     value = "surprisal" if items.asks == "sentence" else "probability"
@@ -152,6 +155,7 @@ def _pairs(items: RunItems, chart: Chart, far_verdict: str) -> pd.DataFrame:
     if far_verdict:
         verdicts = verdicts.mask(pairs["by_threshold"].eq(1), far_verdict)
     texts = {"item": good["item"], "context": good["sentence"]}
+    # two words in one context, or two contexts
     if items.stimuli.asks_words:
         texts |= {"good word": good["target"], "bad word": bad["target"]}
     else:

@@ -89,8 +89,9 @@ def measures_plot(model: str, results: Results) -> Plot:
     """
     addresses = [(task, name) for task, settings in results.tasks.items() for name in settings]
     task, setting = addresses[0]
-    task_runs = TaskRuns(task, (), ReportFigures.of([results]), ())
-    table = _in_percent(task_runs.table(settings=()))
+    # `table` reads the figures alone, so that neither a run nor its items are needed
+    task_runs = TaskRuns(task, runs=(), figures=ReportFigures.of([results]), items=())
+    table = _in_percent(task_runs.table(settings=()))  # of all settings
     table = table[table["setting"] == setting].assign(series=visible(model))
     if table.empty:
         raise BadInput("no measure is a proportion, so there is nothing to draw: see to_frame()")
@@ -145,7 +146,7 @@ def _levels(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
         caption = f"{title}: {group}" if group else title
         file_name = f"{name}-{name_part(str(group))}".strip("-")
         for plot in figure_plots(chart.kind, file_name, caption, rows, styles=task_runs.styles):
-            yield plot._replace(is_further=bool(group))
+            yield plot._replace(is_further=bool(group))  # a page folds charts of groups
 
 
 def _groups_of_levels(task_runs: TaskRuns, by: str, levels: list[str]) -> dict[str, str]:
@@ -159,7 +160,7 @@ def _groups_of_levels(task_runs: TaskRuns, by: str, levels: list[str]) -> dict[s
         return dict.fromkeys(levels, "")
     items_of_levels = task_runs.items[0].levels.groupby(by, sort=False)
     has_one_value = items_of_levels.nunique().eq(1).all()  # of each other break-down
-    coarser = items_of_levels.first().loc[:, has_one_value]
+    coarser = items_of_levels.first().loc[:, has_one_value]  # a row per level, with these values
     if coarser.columns.empty:
         return {level: f"part {1 + i // _MOST_LEVELS}" for i, level in enumerate(levels)}
     finest = str(coarser.nunique().idxmax())
@@ -235,6 +236,7 @@ def _rows_of_shuffles(
         unshuffled[["label", "value"]].assign(series="not shuffled"),
     ])  # fmt: skip
     labels = f"{setting.label}, " + rows["label"]
+    # the marks of means and of unshuffled rows have the size of one shuffle
     return rows.assign(label=labels, shuffles=rows["shuffles"].fillna(1))
 
 
@@ -253,7 +255,8 @@ def _cutoffs(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
     is_one_run = len(task_runs.runs) == 1
     table = table.assign(score=score, series=score if is_one_run else table["model"])
     table["panel"] = "" if is_one_run else score
-    lowest = min(0.48, table[["value", "low"]].min().min())  # below .5, no preference
+    # the scale begins below .5, the score of a model without a preference
+    lowest = min(0.48, table[["value", "low"]].min().min())
     title = "probability mass kept: top | bottom of the distribution"
     sizes: dict[str, Any] = {"columns": 1, "heights": (190, 190), "styles": task_runs.styles}
     curves = _cutoff_chart(table, title, **sizes, domain=[lowest, 1])
@@ -275,7 +278,7 @@ def _cutoff_chart(table: pd.DataFrame, title: str | None, **options: Any) -> Spe
     `table` has a row per figure, with a `cutoff` such as "top 0.5"; `title` is that of the axis of
     cut-offs, and `options` are those of `line_plot`.
     """
-    table = table.assign(**{"cut-off": table["cutoff"]})
+    table = table.assign(**{"cut-off": table["cutoff"]})  # a name for readers, in tooltips
     cutoffs = distinct(table, "cut-off")
     label = "replace(datum.label, regexp('.* 0?'), '')"  # ".5" for "top 0.5"
     axis = {"labelAngle": 0, "labelOverlap": True, "labelExpr": label}

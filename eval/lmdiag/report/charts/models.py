@@ -99,6 +99,7 @@ def ranked_plots(figures: ReportFigures) -> list[Plot]:
     for figure_key, rows in table.groupby(keys, sort=False):
         task, title, figure, form = figure_key
         ordered = rows.sort_values("value", ascending=False, kind="stable")
+        # one series of one colour, in one panel: the labels are the models
         data = ordered.drop(columns="panel").assign(series="")
         name = f"{name_part(task)}-models-{name_part(figure)}"
         is_repeated = figure_key not in shown_keys
@@ -127,14 +128,14 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
     # family -> its name in the chart, for those whose models a line joins; the marks of all other
     # models are grey points
     names = {name: visible(name) for name, n_models in largest_families if n_models > 1}
-    if axis == "steps":
+    if axis == "steps":  # the last part of an id, or more parts where models share it
         names = {name: visible(short) for name, short in distinct_names(names).items()}
     if axis == "sizes" and not names and len(runs) <= MOST_BESIDE:
         return []  # points that no line joins: the headline table has the same figures
     data = _headline_rows(figures)
     data["series"] = data["model"].map(families).map(names).fillna(_OTHER_MODELS)
     data["at"] = data["model"].map(positions)
-    data["is_further"] = False
+    data["is_further"] = False  # whether the figure is in a further chart
     if axis == "layers" and data["chance"].notna().any():
         has_chance = data["chance"].notna().groupby([data["task"], data["address"]])
         data["is_further"] = ~has_chance.transform("any")
@@ -286,6 +287,7 @@ def _design_curves(
         name: begins the names of the charts.
         subject, meaning: begin and end of the caption.
         title, unit: of the axis of values.
+        colors: of the lines, in the order of the rows.
     """
     table = table.assign(series=table["series"].map(visible)).rename(columns=ANALYSIS_TO_CHART)
     columns = ["at", "series", "value", "low", "high", "n"]

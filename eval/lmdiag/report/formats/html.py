@@ -28,7 +28,7 @@ class ModelsWithLines(NamedTuple):
 def render(output: Output, width: float) -> str:
     """Returns the page of a result; its charts have the width of the page."""
     sections = [_with_signs_first(section) for section in output.sections if _has_content(section)]
-    # `len` of these: plots and items are made when one is read
+    # `len` alone: plots and items are lists that are only made when an element is read
     has_charts = any(len(section.plots) for section in sections)
     has_items = any(len(section.lists) for section in sections)
     return environment().get_template("page.html.j2").render(

@@ -128,6 +128,7 @@ def _tables(output: Output, width: float) -> Iterator[dict[str, Any]]:
                     "grid": part,
                     "environment": "table" if layout_width <= _COLUMN else "table*",
                     "row_labels": [_row_label(row.labels[0]) for row in part.rows],
+                    # None where labels do not wrap; LaTeX adds the gap itself
                     "label_points": part.label_width and part.label_width - _GAP,
                     "headings": headings,
                     "caption": f"{caption} ({i} of {len(parts)})" if is_divided else caption,
@@ -139,9 +140,12 @@ def _tables(output: Output, width: float) -> Iterator[dict[str, Any]]:
 def _table_label(task: str, title: str, n_tables: dict[str, int]) -> str:
     """The label by which a text refers to a table, of words of its task and title.
 
-    `n_tables` counts the tables that would have the same label; later ones are numbered from 2.
+    For example, "neg136-accuracy-by-polarity" for the task "neg136" and the title "Accuracy by
+    polarity". `n_tables` counts the tables that would have the same label; later ones are numbered
+    from 2.
     """
     words = name_part(f"{task} {title}").split("-")
+    # words at the end are left out while the label is too long or ends in a function word
     while len("-".join(words)) > _LONGEST_NAME or (words and words[-1] in _FUNCTION_WORDS):
         words.pop()
     label = "-".join(words) or "table"
@@ -182,6 +186,7 @@ def _layout(grid: Grid, width: float) -> tuple[Sequence[Grid], float]:
     for layout_width in layout_widths:
         points = layout_width * _POINTS_PER_CM
         parts = _parts_that_fit(grid, points)
+        # a table that is a little too wide is scaled, to `_SMALLEST` at least
         if len(parts) == 1 and _SMALLEST * _table_width(parts[0]) <= points + _ROUNDING:
             return parts, layout_width
     # it does not fit the last of these widths undivided

@@ -97,10 +97,12 @@ def _breakable(name: str) -> Markup:
 
 
 def _part_of_name(text: str) -> Markup:
-    """A part of a name, in whose brackets no line ends, not even after a hyphen.
+    """A part of a name as HTML, in whose brackets no line ends, not even after a hyphen.
 
     For example, "verb[a - b]" becomes 'verb<span class="tied">[a - b]</span>'. The style of long
-    brackets (`tied long`) lets lines end in them where a page is narrow.
+    brackets (`tied long`) lets lines end in them where a page is narrow. The text outside of
+    brackets is as `_unbroken` returns it: lines may end at its blanks, but not within a test such
+    as "p < .05".
     """
     parts = _BRACKETS.split(text)  # every other one is in brackets
     html_parts = [_unbroken(part) for part in parts]

@@ -45,5 +45,6 @@ def template(name: str, escape: Callable[[str], str]) -> Template:
         "<%", "%>", "<<", ">>", "<%#", "#%>",  # of statements, values and comments
         trim_blocks=True, lstrip_blocks=True, autoescape=True, finalize=finalized,
     )  # fmt: skip
+    # for signatures, which Markdown shows as code: nothing in them is markup
     env.filters["literal"] = lambda text: Markup(_visible_on_one_line(text))
     return env.from_string(resource_path("cards", f"tables.{name}.j2").read_text("utf-8"))

@@ -132,6 +132,7 @@ def print_output(
     _print_lines(output.findings, console, "bold", wrap=True)
     for section in output.sections:
         if section.grids or section.remarks or section.signatures:
+            # the tables that have rows; none is folded on a terminal
             section = section._replace(tables=section.grids, further=())
             if is_undivided:
                 section = _with_smaller_tables(section, console)
@@ -180,7 +181,7 @@ def print_section(section: Section, console: Console) -> None:
             console.print(_rich_table(part))
         new_signs = [line[0] for line in signs([grid]) if line[0] in meanings]
         sign_lines = [meanings.pop(sign) for sign in new_signs]
-        if grid is section.tables[-1]:
+        if grid is section.tables[-1]:  # the remarks stand directly below it
             lines = [*sign_lines, *lines]
         elif sign_lines:
             console.print()

@@ -136,7 +136,7 @@ def _add_section(
         number = f"Table {next(table_numbers)}"
         for i, part in enumerate(parts):
             _add_title(document, f"{number} (continued)" if i else number, grid.caption)
-            part_note = note if i == len(parts) - 1 else []
+            part_note = note if i == len(parts) - 1 else []  # below the last part alone
             _add_table(document, part, has_note=bool(part_note))
             _add_note(document, part_note)
     for line in lines:
@@ -195,9 +195,9 @@ def _column_widths(grid: Grid) -> list[int]:
     widths = []
     for i, name in enumerate(grid.label_headings):
         lengths = [len(row.labels[i]) for row in grid.rows]
-        if i == 0:
+        if i == 0:  # indented; each step takes two characters
             lengths = [len(row.labels[0]) + 2 * row.depth for row in grid.rows]
-        widths.append(max(len(name), *lengths))  # each step of a label takes two characters
+        widths.append(max(len(name), *lengths))
     if grid.label_width is not None:
         widths[0] = min(widths[0], int(grid.label_width))
     for i, heading in enumerate(grid.headings):
