@@ -110,6 +110,13 @@ def test_a_file_of_lines_with_both_forms_is_named(tmp_path):
     assert "both.txt:2 as one character" in note
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_lines_that_windows_ended_have_no_carriage_return(tmp_path, end):
+    file = tmp_path / "lines.txt"
+    file.write_bytes(f"The dog barks.\r\nIt ran.{end}".encode())
+    assert [*_read_texts(str(file), AS_IT_IS, "").texts] == ["The dog barks.", "It ran."]
+
+
 def test_check_says_both_forms_of_a_table_of_words():
     words = ["The", COMPOSED, "closed", "The", DECOMPOSED, "opened"]
     table = {"text": [1, 1, 1, 2, 2, 2], "position": [1, 2, 3] * 2, "word": words}

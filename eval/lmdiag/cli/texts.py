@@ -155,7 +155,7 @@ def _read_texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
     if not content.strip():
         raise BadInput(f"{name} has no text: give one sentence or text per line")
     # not `splitlines`, for which some characters within a sentence end a line, too
-    lines = content.removesuffix("\n").replace("\r\n", "\n").split("\n")
+    lines = content.replace("\r\n", "\n").removesuffix("\n").split("\n")
     line_numbers = range(1, len(lines) + 1)
     for number, line in zip(line_numbers, lines, strict=True):
         problem = markup_problem(line)
