@@ -101,3 +101,10 @@ def test_commands_and_functions_have_the_same_options(command, function, of_comm
         (unused - options_of_command) & {*TableOptions.__dataclass_fields__}
     )
     assert options_of_command - of_command - EACH == keywords_of_function - of_function - EACH
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_prompt_file_is_read_without_its_last_end_of_line(tmp_path, end):
+    file = tmp_path / "prompt.txt"
+    file.write_bytes(f"Complete:\n{{context}}{end}".encode())
+    assert command_options.text_or_file(str(file)) == "Complete:\n{context}"

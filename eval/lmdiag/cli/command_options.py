@@ -590,7 +590,9 @@ def text_or_file(text: str) -> str:
     A text that is not the name of a file is returned as it is.
     """
     path = user_path(text)
-    return read_text(path).removesuffix("\n") if is_file(path) else text
+    if not is_file(path):
+        return text
+    return read_text(path).removesuffix("\n").removesuffix("\r")  # of Windows, "\r\n"
 
 
 def check_new_file(file: Path, suffixes: Sequence[str], *, overwrite: bool) -> None:
