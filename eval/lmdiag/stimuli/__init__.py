@@ -188,7 +188,7 @@ def load(
 
     try:
         return read(AS_IT_IS)
-    except UnknownLayout as unknown:
+    except UnknownLayout as unknown:  # its message proposes further options that read the rows
         raise unknown.with_readings(read) from None
 
 

@@ -388,6 +388,7 @@ def _hub(repo: str, revision: str | None) -> Dataset:
         test_paths = [path for path in paths if _names_test_split(path.stem)]
         paths = test_paths or paths
         default = [escape(path.relative_to(root).as_posix()) for path in paths]
+        # the text files of extended sets, which now are there, make configs of their own
         configs = _configs(root, repo) or {"default": default}
         if not any(configs.values()):
             raise BadInput(f"{repo} has no data files: {', '.join(_SUFFIXES)} are read")

@@ -146,7 +146,7 @@ def _negation_rows(pair: str, first: _Sentence, second: _Sentence) -> Iterator[d
             "target": target,
             "good": is_true,
             "contrast": f"{pair}-{polarity}",
-            "expected": [target] if condition == "TA" else [],
+            "expected": [target] if condition == "TA" else [],  # as in NEG-136-SIMP
             "subset": "simp",
             "polarity": polarity,
             "natural": None,

@@ -181,7 +181,7 @@ def _rows_as_texts(table: Table) -> DataFrame:
     texts = {}
     for name in (*_ITEM, "target"):
         values = columns.get(name, [""] * len(table))
-        texts[name] = [
+        texts[name] = [  # NA is missing; nan and the like may be words that people gave
             "" if value in (None, "NA") else written_text(value).strip() for value in values
         ]
     rows = DataFrame(texts)

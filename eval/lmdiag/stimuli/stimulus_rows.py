@@ -121,6 +121,7 @@ class Stimuli:
     @property
     def regions(self) -> list[list[dict[str, Any]]] | None:
         """The regions of each sentence: number, name, start and end; None without any."""
+        # all rows have regions, or none has: the first one tells
         regions = self._columns.get("regions", [None])
         has_regions = not self.asks_words and isinstance(regions[0], list)
         return regions if has_regions else None

@@ -174,6 +174,7 @@ def _filled_rows(
     for number, row in enumerate(worksheet.iter_rows(values_only=True), start=1):
         check_size(path, len(row), number)
         cells = [excel_text(cell) for cell in row]
+        # by its own cells: a row that merged cells alone reach into is not a row of data
         is_empty = not any(cell.strip() for cell in cells)
         for column, last in merged.get(number, {}).items():
             merged_values[column] = (cells[column] if column < len(cells) else "", last)
@@ -201,7 +202,8 @@ def _merged_ranges(
 ) -> dict[int, dict[int, int]]:
     """First row of merged cells -> their first column, from 0 -> their last row.
 
-    For example, {2: {0: 4}} for A2:A4. `BadInput` for a formula without a stored value, which
+    For example, {2: {0: 4}} for A2:A4, and {1: {0: 1}} for a title in A1:D1: of several columns,
+    the first alone has the value. `BadInput` for a formula without a stored value, which
     openpyxl reads as an empty cell.
 
     Args:
@@ -226,7 +228,7 @@ def _merged_ranges(
                 raise BadInput(f"{path}, cell {cell}: a formula without a stored value: {remedy}")
             if name == "mergeCell":
                 column, row, _, last_row = range_boundaries(element.get("ref", ""))
-                if column <= reading.MAX_COLUMNS:
+                if column <= reading.MAX_COLUMNS:  # no table has the columns beyond
                     merged.setdefault(row, {})[column - 1] = last_row
             if name in ("row", "mergeCell"):
                 parent.clear()  # a sheet need not fit into memory

@@ -400,7 +400,7 @@ class Table:
             option: that names the column, for messages.
         """
         column = column_like(name, self.columns)
-        if column == name:
+        if column == name:  # as it is, or no column is like it: perhaps a name in the source
             known_name_of = {source: known for known, source in self.chosen.items()}
             column = known_name_of.get(column_like(name, known_name_of), name)
         if column not in self.columns:
@@ -487,7 +487,7 @@ def _table_of_cells(name: str, file_rows: Rows, unit: str, *, raw: bool) -> Tabl
     columns: dict[str, Sequence[Any]] = {}
     for position, column in enumerate(header):
         texts = [cells[position] for _, _, cells in rows]
-        if position and not column.strip():
+        if position and not column.strip():  # the first may be without a name: names of rows
             filled = [text for text in texts if text.strip()]
             if filled:
                 number = excel_letters(position + 1) if unit == "row" else position + 1

@@ -88,6 +88,7 @@ def text_rows(path: Path) -> Rows:
     sample = _sample(path, text)
     if sample and "\0" in sample[0]:
         raise BadInput(f"{path}:1: a NUL character; save the file as UTF-8 (in Excel: CSV UTF-8)")
+    # number of the first line below comments, which is the header or a title above it
     first = next((number for number, _ in _below_comments(path, text)), 1)
     notes = []
     if first > 1 and text.lstrip().startswith("#"):
@@ -98,10 +99,10 @@ def text_rows(path: Path) -> Rows:
         usual = "\t" if path.suffix.lower() in (".tsv", ".tab", ".txt") else ","
         # the most frequent one; the usual one if none is there
         separator = max((usual, *",;\t"), key=lambda x: _count_separators(header, x))
-    if match := _SEPARATOR_LINE(text[:10]):
+    if match := _SEPARATOR_LINE(text[:10]):  # it decides, whatever the lines look like
         separator = match[1]
         notes.append(f"separator: line 1 is passed over, sep={separator}")
-    check_size(path, 1 + header.count(separator), 0)
+    check_size(path, n_columns=1 + header.count(separator), n_rows=0)  # before rows are parsed
     parsed_rows = _parsed_rows(path, text, first, header, separator)
     rows, _, notes_on_rows = header_and_data(parsed_rows, "line", notes)
     if rows and _has_row_names(rows, header, separator):
@@ -373,7 +374,7 @@ def _pcibex_rows(path: Path, text: str) -> Rows:
             names[column] = f"{match[2]} {match[1]}" if is_repeated else match[2]
         elif line.strip() and not _is_comment(line):
             cells = line.rstrip("\r\n").split(",")  # PCIbex writes quotes as they are
-            if any(cells[len(names) :]):
+            if any(cells[len(names) :]):  # a comma within quotes, which a spreadsheet wrote
                 cells = next(csv.reader([line]))
             while len(cells) > len(names) and not cells[-1]:
                 cells.pop()  # an empty cell that a spreadsheet added

@@ -58,6 +58,7 @@ class OtherRows(NamedTuple):
         """The options of its command as they are typed, "--response RT --item sentence"; or ""."""
         if self.command != "analyse":
             return as_typed(self.options)
+        # `analyse` has options of its own for columns, left out where it finds them by their names
         items = self.items or [self.columns.get("item", "COLUMN")]
         response = self.columns.get("response", "COLUMN")
         words: list[str] = []

@@ -155,6 +155,7 @@ class UnknownLayout(BadInput):
         """What is not known of the readings, a line each: which sentence of a pair is good."""
         pair = self._layout.pair
         options = [reading.options for reading in self.readings]
+        # a reading of both as conditions, by --wide without --good, does not say which is good
         if not pair or not any(x.wide == pair and not x.good for x in options):
             return []
         good, bad = pair
@@ -265,7 +266,7 @@ def check_layout(table: Table) -> None:
         what = "a row is a region or a word of `lmdiag items --per`, which `lmdiag analyse` reads"
         raise BadInput(f"{table.name}: {what}; `lmdiag items` without it writes a row per text")
     form = table.form or form_of(columns, table.chosen.keys() & columns.keys())
-    if form == "sentences" and not table.form:
+    if form == "sentences" and not table.form:  # by the names of the columns alone
         may_have_gaps = "sentence" in columns and "target" not in columns
         is_chosen = "sentence" in table.chosen
         if may_have_gaps and not is_chosen and _lack_words(columns["sentence"]):

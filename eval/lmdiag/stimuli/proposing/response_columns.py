@@ -80,6 +80,7 @@ def _context_columns(layout: TableLayout) -> list[str]:
        table. Columns of notes have fewer.
     """
     texts = layout.of_kind("text", "question")
+    # one text in all rows is no context, unless many readers respond to it
     if layout.n_rows > 1 and not named_columns("reader", layout.values):
         texts = [x for x in texts if len(layout.values[x].levels) > 1]
     known = [x for x in named_columns("context", layout.values) if layout.kinds[x] == "text"]
@@ -101,6 +102,7 @@ def _response_column(layout: TableLayout, context: str) -> str:
     A column of a known name, as response, is taken where something else shows that people gave
     words: readers, counts, or a name with no other meaning. Else the values decide.
     """
+    # columns of words, without items, readers, lists and conditions
     words = [x for x in layout.values if layout.kinds[x] in ("word", "label", "list", "text")]
     words = [x for x in words if x not in (context, layout.item) and not is_named_as(x, "reader")]
     words = [x for x in words if x not in layout.reader_attributes and not is_named_as(x, "list")]
@@ -110,11 +112,13 @@ def _response_column(layout: TableLayout, context: str) -> str:
     levels = [x for x in words if _stand_in_most_contexts(layout, context, x) and x not in counted]
     words = [x for x in words if x not in levels and not folded(x).startswith("cond")]
     words = [x for x in words if layout.values[x].have_letters]
+    # by its name
     known = named_columns("response", words)
     readers = [layout.values[name] for name in named_columns("reader", layout.values)]
     has_readers = any(len(x.levels) < x.n_filled or x.is_number for x in readers)
     if known and (has_readers or are_counted or folded(known[0]) in NAMES_OF_RESPONSES):
         return known[0]
+    # by its values: responses of a word, and of several words
     short = [x for x in words if layout.values[x].are_short and layout.kinds[x] != "label"]
     short = [x for x in short[:_MOST_COLUMNS] if _are_short_responses(layout, context, x)]
     if len(short) > _MOST_RESPONSE_COLUMNS:  # parts of sentences

@@ -135,7 +135,7 @@ def rows_of_texts(
         options, unread = next(iter(partial.items()))
         remedy = f"{as_typed(options)} reads all but {first_few(unread)}"
         return OtherRows(command="", what=several, remedy=remedy)
-    what, remedy = next(_shapes(layout), ("", ""))
+    what, remedy = next(_shapes(layout), ("", ""))  # the likeliest alone
     if not what:
         what = several if len(texts) > 1 else f"texts in {texts[0]}"
         remedy = f"{_option_for_sentences(texts[0])} reads one of them"

@@ -41,7 +41,7 @@ def candidates(layout: TextColumns) -> Iterator[TableOptions]:
     if layout.gapped:
         yield from words_in_gaps(layout)
         return
-    if exchanged_parts(layout):
+    if exchanged_parts(layout):  # no option reads them
         return
     options_for_parts = [*parts_of_sentences(layout)]
     if options_for_parts:
@@ -326,9 +326,10 @@ def _options_between_parts(
 
 
 def texts_after_contexts(layout: TextColumns) -> Iterator[TableOptions]:
-    """Yields the options that read sentences or words after a context.
+    """Yields the options that read sentences or words after a context, sentences first.
 
-    Sentences with a critical word, whole ones, and those or words of several conditions.
+    These may be sentences with a critical word, whole sentences, or the sentences or words of
+    several conditions.
     """
     context = _context_column(layout)
     if not context:
@@ -450,6 +451,7 @@ def sentences(layout: TextColumns, names: Sequence[str]) -> Iterator[TableOption
         return
     critical_word = layout.critical_word(texts)
     critical = (critical_word,) if critical_word else ()
+    # a pair whose names say which is good: as minimal pairs, and below as two conditions
     if pair and are_judged(pair):
         good, bad = pair
         columns = {**_item_column(layout), PAIR[0]: good, PAIR[1]: bad}

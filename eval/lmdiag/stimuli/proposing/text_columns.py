@@ -43,11 +43,13 @@ class TextColumns(TableLayout):
 
         Texts may be missing in some rows, as where an item has fewer conditions than another.
         """
+        # in one or two rows, a column may have the same text throughout
         texts = self.of_kind("text") if self.n_rows < 3 else self.texts_of_rows
         long = [x for x in texts if x == "sentence" or not self.values[x].are_short]
         if not long:
             has_readers = bool(named_columns("reader", self.values))  # whose answers may be short
             return [x for x in texts if not has_readers or self.values[x].hardly_repeat]
+        # the other columns of texts, most of which lack a text in many rows
         sparse = [x for x in self.values if self.kinds[x] == "text" and x not in texts]
         sparse = [x for x in sparse if not self.values[x].are_short]
         least = _LEAST_FILLED * self.n_rows
@@ -256,6 +258,7 @@ class TextColumns(TableLayout):
             return False
         if self.n_rows < 2:
             return True
+        # each text beside that of another row, about half a table further
         start = (self.n_rows // 2) % max(1, len(second))
         of_other_rows = [*second[start:], *second[:start]]
         return within_rows > _median_overlap(first, of_other_rows)

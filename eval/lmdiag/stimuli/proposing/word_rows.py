@@ -62,7 +62,8 @@ def word_rows(layout: TableLayout) -> WordRows | None:
 def words_in(layout: TableLayout) -> list[str]:
     """Returns the columns that may have the words of texts, those of a known name first.
 
-    One of another name, or a target, must have words at which sentences end, as "home.".
+    If columns of a known name, as `word`, have words, no others are returned. A column of another
+    name, or a target, must have words at which sentences end, as "home.".
     """
     known = [name for name in named_columns("word", layout.values) if folded(name) != "target"]
     known_words = [name for name in known if layout.kinds[name] == "word"]

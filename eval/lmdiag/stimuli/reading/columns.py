@@ -79,6 +79,7 @@ def name_columns(
     """
     from pandas import DataFrame
 
+    # which column gets which known name: as the user says, else by its name and its values
     table, chosen = _with_chosen_columns(table, options.columns, problems)
     spellings = _spellings(table, chosen, options.wide, known)
     fitting = _Fitting(table, chosen, spellings)
@@ -97,6 +98,7 @@ def name_columns(
         if column in spellings and column not in fitting.spellings_that_fit.get(column, ())
     ]
     notes += fitting.words_as_texts()
+    # the columns of the result: one for each name that a column gets
     renamed: dict[str, Series] = {}
     for column, values in table.rows.items():
         names = [name for name, source in sources.items() if source == column]
@@ -106,8 +108,10 @@ def name_columns(
             names.append(f"{column}{DATA_SUFFIX}" if is_taken else column)
         for name in names:
             renamed[name] = values
+    # what was renamed, in one line
     shown = [f"{column} as {name}" for name, column in sources.items() if name != column]
     if not copies:
+        # an id of several rows, as that of an item, is common and needs no line
         shown += [f"{name} as {name}{DATA_SUFFIX}" for name in unfit if name != "id"]
     if len(shown) > _MOST_SHOWN:
         shown = [*shown[:3], "...", shown[-1]]
@@ -123,7 +127,7 @@ def _spellings(
 ) -> dict[str, list[str]]:
     """Known name -> the columns whose names are spellings of it, as {"item": ["Item", "ITEM"]}.
 
-    Without the names and columns that the user chose (`chosen`, `wide`).
+    The known names and columns that the user chose (`chosen`, `wide`) are left out.
     """
     wide_names = {folded(name) for name in wide}
     spellings: dict[str, list[str]] = {}
@@ -198,10 +202,11 @@ class _Fitting:
         if column == name and is_in_doubt:
             other_names = {"sentence", "context", *PAIR}.intersection(self.names) - {name}
             other_kinds = {self.kind(self._column(other)) for other in other_names}
+            # no other column has texts, or the only other one has contexts
             if other_kinds.isdisjoint(("text", "question")) or other_names == {"context"}:
                 return True
         if name == "context" and kind == "question" and "target" not in self.names:
-            return False
+            return False  # only before answers, which are targets
         if name in ("context", "sentence"):
             return kind in ("text", "question")
         if name == "target" and kind == "label" and not self._may_be_targets(column):
@@ -310,8 +315,9 @@ def _with_chosen_columns(
 def _chosen_by_option(table: Table, text: str) -> tuple[Table, dict[str, str]]:
     """The table, and known name -> the column that one option NAME=COLUMN says it is.
 
-    `region=COLUMN..COLUMN` names each column of the range as a region. For another text, the
-    columns of a range are joined to one, which takes their place in the table.
+    `region=COLUMN..COLUMN` names each column of the range as a region. For another name, the
+    columns of a range are joined to one, which takes their place in the table: context=w1..w3 gives
+    a column `w1..w3`, and {"context": "w1..w3"}.
     """
     name, _, column = text.partition("=")
     if not column:
@@ -337,9 +343,10 @@ def _chosen_by_option(table: Table, text: str) -> tuple[Table, dict[str, str]]:
 
 
 def _columns_of_range(columns: Sequence[str], start: str, end: str) -> list[str]:
-    """The columns from one to another, of those whose names differ from it in a number alone.
+    """The columns from one to another, in the order of the table.
 
-    All columns between them where the names of the two differ in more, as from `noun` to `verb`.
+    From `w1` to `w3`, whose names differ in a number alone, only columns of such names are taken:
+    w1, w2 and w3, and not a column `note` between them. From `noun` to `verb`, all are.
     """
     first, last = sorted((columns.index(start), columns.index(end)))
     inside = columns[first : last + 1]
@@ -450,6 +457,7 @@ def misspelt_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
     for meant, columns in columns_near.items():
         if len(columns) == 1 or meant not in (*TEXT_COLUMNS, *PAIR):
             slips += [(meant, name) for name in columns]
+    # several slips, each for another known name, are one line with one option
     if len(slips) > 1 and len({meant for meant, _ in slips}) == len(slips):
         both = ", ".join(f"{name!r} is nearly {meant!r}" for meant, name in slips)
         option = " ".join(shlex.quote(f"{meant}={name}") for meant, name in slips)
@@ -504,7 +512,7 @@ def _is_near(name: str, known: str) -> bool:
     The name of a region may have more behind its number, as in `Region12/verb`.
     """
     a, b = folded(name), folded(known)
-    if a == b or known == "id":
+    if a == b or known == "id":  # pid and uid, for example, are no slips
         return False
     if is_region(known) and re.match(rf"{b}(?!\d)", a):
         return True

@@ -308,6 +308,7 @@ def check_values(columns: Mapping[str, Sequence[Any]], table: Table, problems: P
     The rules are those of texts (`_RULES`), one id for each row, and for each contrast one good
     row and at least one bad one.
     """
+    # "" names no diagnostic: the core columns are those of the form, whatever the task
     for name in diagnostics.get("", table.form).core_columns:
         if name in _RULES_OF and name in columns:
             with problems.collected():
@@ -360,6 +361,7 @@ def _check_contrasts(contrasts: Sequence[str], good: Sequence[bool], table: Tabl
         table: for the place of the row.
     """
     n_rows_of: dict[str, Counter[bool]] = {}  # contrast -> numbers of good (True) and bad rows
+    # without a column good there is nothing to count: its absence is a problem already
     for contrast, is_good in zip(contrasts, good, strict=False):
         n_rows_of.setdefault(contrast, Counter())[is_good] += 1
     for contrast, n in n_rows_of.items():
@@ -377,7 +379,7 @@ def text_problem(column: str, text: str) -> str:
 
 def markup_problem(text: str) -> str:
     """Returns what is wrong with a text that has markup in it; "" for a text without markup."""
-    for rule, message in _RULES_OF["target"]:
+    for rule, message in _RULES_OF["target"]:  # the rule of markup is the same for all texts
         match = rule.search(text) if rule.pattern == MARKUP else None
         if match:
             return message.format(match[0], text)
@@ -412,7 +414,8 @@ def _refuse_lookalike_levels(
 ) -> None:
     """Adds to the problems the levels that differ from another one in letter case alone.
 
-    Only levels of items, and of columns that are conditions or break-downs, are looked at.
+    Only levels of items, and of columns that are conditions or break-downs, are looked at. Which
+    columns are conditions is known by the items; in a table without items, any column may be.
     """
     ignored = {column.name for column in (*CORE, *SENTENCES)} - {"condition", "item"}
     values = {name: values_of(columns[name]) for name in columns if name not in ignored}
@@ -438,6 +441,6 @@ def _lookalike_levels_of_items(columns: Mapping[str, Sequence[Any]]) -> Iterator
     from lmdiag.stimuli.designs.column_warnings import lookalike_levels_of
     from lmdiag.stimuli.designs.conditions import uses_of
 
-    never = ("regions", "expected", "good")
+    never = ("regions", "expected", "good")  # lists and truth values have no levels to misspell
     table = DataFrame({name: x for name, x in columns.items() if name not in never})
     yield from lookalike_levels_of(uses_of(table))

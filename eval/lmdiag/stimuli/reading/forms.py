@@ -55,7 +55,8 @@ def form_of(names: Collection[str], chosen: Collection[str] = ()) -> str:
         chosen: names that the user gave to columns.
 
     Returns:
-        "sentences", "minimal_pairs", or "" for rows with a blank.
+        "sentences", "minimal_pairs", or "" for rows with a blank and for a table without any of
+        these columns.
     """
     if "sentence" in chosen or {*PAIR} <= {*chosen}:
         return "sentences" if "sentence" in chosen else "minimal_pairs"
@@ -89,6 +90,7 @@ def with_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Tabl
     """
     if table.form:
         return table
+    # options and gaps, before the form is known: a sentence with a gap becomes a context
     if options.keep_case:
         remedy = "leave it out, nothing is read by it here"
         raise BadInput(f"{table.name}: --keep-case is for responses of people: {remedy}")
@@ -96,6 +98,7 @@ def with_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Tabl
     table = without_gaps(_without_ellipses(table, options.gap), options.gap)
     has_contexts = _have_contexts(table, options)
     form = form_of(table.columns, table.chosen.keys() & table.columns.keys())
+    # sentences, also those after contexts, whose columns look like rows with a blank
     if form == "sentences" or has_contexts:
         form = "sentences"
         refuse_fragments(table)
@@ -112,6 +115,7 @@ def with_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Tabl
             remedy = "___ or --gap TEXT marks its place"
             table = table.with_notes(f"target: not read, since no sentence has a gap; {remedy}")
         return replace(table, form=form)
+    # pairs, and rows with a blank
     for name, value in (("separator", options.separator), ("critical", options.critical)):
         if value:
             row = "two sentences" if form else "a word at a blank"
@@ -275,7 +279,7 @@ def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, task: str) -
     prefixes = [f"{language}-" if language else "" for language in languages]
     # the number of a pair within its UID: in BLiMP's files, and on the Hub
     numbers = columns.get("pairID", columns.get("pair_id", ()))
-    parts = zip(prefixes, columns.get("UID", ()), numbers, strict=False)
+    parts = zip(prefixes, columns.get("UID", ()), numbers, strict=False)  # none without these
     names = [f"{prefix}{uid}-{number}" for prefix, uid, number in parts]
     if n_pairs and len(set(names)) == n_pairs:  # no name is there twice
         return names
@@ -572,6 +576,7 @@ def with_regions(table: Table, separator: str, language: str = "") -> Table:
         problem = f"{lacking}: divide them, or leave it out of the others"
     elif "regions" in table.columns and (names or is_divided):
         problem = "the column regions is made of the regions: rename it"
+    # regions in columns, or between bars in all sentences, are plain: other marks are then text
     elif separator or not (names or is_divided):
         problem = _other_separator(texts, mark, is_divided=is_divided)
     if problem:

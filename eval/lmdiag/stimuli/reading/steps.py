@@ -74,14 +74,15 @@ def read_items(
         table: as it was read.
         task: name of a diagnostic, or of the user's own data.
         options: how the user says that the table is read.
-        check: raises an error for a table whose layout is not known, before and after its form is.
+        check: raises an error for a table whose layout is not known. It is called when the columns
+            have their names, unless options say the layout, and when the table has its form.
         allow_duplicates: keep one of identical rows; else they are an error.
 
     `BadInput`, beside those of the steps: the table lacks texts, or columns of the diagnostic that
     the task is named after; options for data that are not the user's own.
     """
     is_own = task not in diagnostics.built_in()
-    if is_own and not table.form:
+    if is_own and not table.form:  # suites and folders of pairs have a form already
         table = first_steps(
             table, options, ITEM_COLUMNS, allow_duplicates=allow_duplicates, check=check
         )
@@ -162,6 +163,7 @@ def _with_texts_once(table: Table) -> Table:
     }
     # columns that have several values in the rows of some text
     differing = {x: v for x, v in columns.items() if not _is_constant_within(v, codes)}
+    # rows that differ in regions, expected words and the like are several stimuli of one text
     differ_in_stimuli = not {*differing}.isdisjoint(ITEM_COLUMNS - {"condition"})
     if has_items:  # without responses, the rows of a text may be of several conditions
         are_responses = any(_may_have_responses(name, v) for name, v in differing.items())
@@ -293,6 +295,7 @@ def first_steps(
     if not len(table):
         raise BadInput(f"{table.name} has no rows")
     problems = Problems()
+    # tables of words and measures (`copies`) keep their values as they are written
     table = table if copies else _without_outer_blanks(table)
     table = name_columns(table, options, known, problems, copies=copies)
     if allow_duplicates is not None:
@@ -575,6 +578,7 @@ def _with_row_per_text(table: Table, names: Sequence[str], text: str) -> Table:
     if condition != "condition":
         note += f"; {condition} has the names of the columns, since there is a column condition"
     long = long.with_columns(new_columns, note)
+    # each new row keeps the place of its former row, and gets a name of its own
     unit = long.rows.index.names[0]
     index = row_index(long.labels(unit), unit, below=cell_names, names=cell_names)
     return replace(long, rows=long.rows.set_axis(index))
