@@ -746,6 +746,19 @@ def test_judgments_of_sentences_are_named_with_what_compares_them(tmp_path, comm
         assert "items       3" in read
 
 
+def test_options_that_compare_rows_do_not_count_rows_without_an_item():
+    rows = [
+        {"item": noun, "ok": level, "kind": kind, "sentence": f"The {noun} {kind} is {level}."}
+        for noun in ("baker", "pilot", "singer")
+        for kind in ("sg", "pl")
+        for level in ("yes", "no")
+    ]
+    filler = {"item": None, "ok": "yes", "kind": "sg", "sentence": "It rains."}
+    options = "--good ok=yes --contrast item kind"
+    for table in (rows, [*rows, filler], [filler, *rows]):
+        assert design_of(stimuli.load(pd.DataFrame(table))).comparing_options == options
+
+
 def test_further_texts_that_are_numbered_after_one_that_is_read_are_named(tmp_path):
     texts = {"item": ["1", "2"], "sentence": ["A hen ran.", "A hen sat."]}
     further = texts | {"sentence.1": ["Hens ran.", "Hens sat."], "Sentence2": [1, 2]}

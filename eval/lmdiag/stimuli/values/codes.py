@@ -16,22 +16,24 @@ Codes: TypeAlias = "NDArray[np.intp]"
 def combine_codes(*columns: Codes) -> Codes:
     """Returns the number of the combination of values in each row, (n rows,).
 
-    It is -1 where one of the columns has no value.
+    It is -1 where one of the columns has no value. Combinations have the numbers 0, 1 and so on, in
+    the order of the rows; a single column is returned as it is.
 
     >>> import numpy as np
-    >>> combine_codes(np.array([0, 0, 1, 1]), np.array([0, 1, 0, -1])).tolist()
-    [0, 1, 2, -1]
+    >>> combine_codes(np.array([0, -1, 1, 1]), np.array([0, 1, 0, 0])).tolist()
+    [0, -1, 1, 1]
     """
     import numpy as np
     from pandas import factorize
 
     codes, *further_columns = columns
-    is_missing = codes < 0
     for column in further_columns:
-        is_missing |= column < 0
+        is_filled = (codes >= 0) & (column >= 0)
         n_values = int(column.max(initial=0)) + 1
-        codes = factorize(codes * n_values + column)[0]  # another number for each pair of values
-    return np.where(is_missing, -1, codes)
+        pairs = codes * n_values + column  # another number for each pair of values
+        codes = np.full(len(pairs), -1)
+        codes[is_filled] = factorize(pairs[is_filled])[0]  # 0, 1, ... in place of these numbers
+    return codes
 
 
 def first_row_of_each(codes: Codes) -> Codes:
