@@ -29,7 +29,9 @@ def breakdown_columns(
     """
     from pandas import DataFrame
 
+    # conditions are looked for where rows have items, and are not compared in contrasts
     if any(columns.get("item", ())) and "contrast" not in columns:
+        # the regions of each sentence, and what is right in a row, are no conditions
         never = ("regions", "expected", "good")
         table = DataFrame({name: x for name, x in columns.items() if name not in never})
         conditions = uses_of(table).conditions
@@ -37,6 +39,7 @@ def breakdown_columns(
             return [name for name in names if name in conditions]
     choices = {name: columns[name] for name in names}
     values = {name: values_of(column) for name, column in choices.items()}
+    # columns that are named as critical words, or hardly repeat, have words and not conditions
     words = set()
     for column in columns_in_texts(choices, texts):
         if may_be_critical(column.name) or values[column.name].hardly_repeat:

@@ -98,6 +98,7 @@ def _split_message(uses: ColumnUses) -> str:
         )
         if message:
             return message
+    # labels that follow from item and conditions have nothing new to divide them by
     determining = [table.items.codes, *(table.columns[name].codes for name in uses.conditions)]
     for name, use in uses.other_uses.items():
         values = table.columns[name]
@@ -115,7 +116,8 @@ def restart_lines(uses: ColumnUses) -> Iterator[str]:
 
     One message, if columns are found that name the items together; else one for each of
     `uses.restart_columns`. For example, "item numbers begin anew at each experiment: their texts
-    have few words in common: give --item experiment item (48 items)".
+    have few words in common: give --item experiment item (48 items)". Without restart columns, as
+    where cells of an item have several texts, there is a message only if such columns are found.
     """
     key, n_items = item_key(uses)  # the columns that name the items, () if none are found
     why = "their texts have few words in common"
@@ -125,7 +127,7 @@ def restart_lines(uses: ColumnUses) -> Iterator[str]:
         columns = [name for name in key if name != uses.item_column]
         if uses.item_column in key:
             at = f"at each {' and '.join(columns)}: {why}"
-        else:
+        else:  # a key without the item column is one column alone, as a code of all items
             at = f"({why}), and {columns[0]} names the items"
         option = " ".join(quote(name) for name in key)
         yield f"item numbers begin anew {at}: give --item {option} ({n_items:,} items)"
@@ -352,7 +354,9 @@ def _incomplete(uses: ColumnUses, name: str) -> str:
     """Returns the message that a column is not taken, since most items lack some of its levels.
 
     For example, "number is not taken for a condition: 1 of 24 items have all of its levels (rows:
-    sg 24, pl 1); correct it, or name it by --conditions".
+    sg 24, pl 1); correct it, or name it by --conditions". If some items have one set of levels and
+    others another set: "cond has other levels in other items (a, b; c, d): choose some by --filter
+    cond=a,b".
     """
     values = uses.table.columns[name]
     counts = ", ".join(f"{level} {n}" for level, n in values.by_count().items())
@@ -365,7 +369,7 @@ def _incomplete(uses: ColumnUses, name: str) -> str:
         sets = "; ".join(", ".join(levels) for levels in level_sets)
         kept = quote(f"{name}={','.join(level_sets[0])}")
         return f"{name} has other levels in other items ({sets}): choose some by --filter {kept}"
-    # by items that lack levels, no effect is tested
+    # --conditions helps only if some item is complete: without one, no effect is tested
     remedy = "correct it, or name it by --conditions" if n_complete else "correct it if it is one"
     return f"{name} is not taken for a condition: {has}; {remedy}"
 

@@ -46,10 +46,12 @@ def comparing_options(
         levels = [*values.levels, ""]  # the last one is for code -1
         is_good = np.array([level == good_level for level in levels])[values.codes]
         for keys in _contrast_keys([other for other in conditions if other != name]):
+            # number of the contrast of each row, as of an item at one level of number
             contrasts = combine_codes(items.codes, *(columns[key].codes for key in keys))
             is_filled = contrasts >= 0
             n_rows = np.bincount(contrasts[is_filled])
             n_good = np.bincount(contrasts[is_filled & is_good], minlength=len(n_rows))
+            # each contrast has one good row, and other rows, which are bad
             if len(n_rows) and (n_good == 1).all() and (n_rows > 1).all():
                 contrast = " ".join(quote(key) for key in (*item, *keys))
                 return f"--good {quote(f'{name}={good_level}')} --contrast {contrast}"

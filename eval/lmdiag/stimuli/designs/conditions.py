@@ -213,7 +213,7 @@ def uses_of(
     never = {"item", response}
     if texts:
         never |= {*TEXT_COLUMNS, *_columns_of_stimuli(table)}
-    else:
+    else:  # of responses: names of columns of stimuli are names like any other there
         never.add("id")
     names = [str(name) for name in table if name not in never or name in conditions]
     finder = _ConditionFinder(CodedTable.of(table, names, texts))
@@ -229,6 +229,7 @@ def _columns_of_stimuli(table: DataFrame) -> set[str]:
     one without `target`.
     """
     needed_column = {"contrast": "good", "expected": "target"}
+    # a column that needs no other one is looked up by its own name
     return {name for name in NO_CONDITIONS if needed_column.get(name, name) in table}
 
 
@@ -263,6 +264,7 @@ class _ConditionFinder:
         self.candidates: dict[str, ConditionCandidate] = {}
         for name, values in self.columns.items():
             n_levels = len(values.levels)
+            # `_other_use` says of a column with one level or none that it is not used
             use = self._known_use(name, values) if n_levels > 1 else ""
             if use:
                 self.reasons[name] = use
@@ -442,6 +444,7 @@ class _ConditionFinder:
         # levels are balanced within items
         if chi_square_per_df(candidate.rows_per_item[:, candidate.kept]) < _MOST_CHI_SQUARE:
             return False
+        # readers have as many rows of each block or session, too, though these are no conditions
         if is_named_as(name, "list"):
             return True
         # or within readers

@@ -133,11 +133,13 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     if stimuli.form == "cloze":  # the counts of words are not conditions
         n_items = len({*stimuli.columns()["item"]})
         return Design(len(stimuli), form, n_items=n_items, texts=texts, rows=first_rows(stimuli))
+    # rows with items have a design; of pairs of sentences the two of a pair are compared instead
     if stimuli.regions:
         form += f" in up to {max(map(len, stimuli.regions))} regions"
     groups = _column_groups(stimuli, options, texts)
     if groups.has_items and stimuli.form != "minimal_pairs":
         return _design_with_items(stimuli, options, form, groups)
+    # without a design: why there are no items, columns of texts that are not read, repeated rows
     warnings: list[str] = []
     if stimuli.form != "minimal_pairs":
         warnings += _item_hints(stimuli, groups.others, texts)
@@ -166,8 +168,12 @@ def _filled_texts(stimuli: Stimuli) -> list[str]:
 
 
 def _is_read(stimuli: Stimuli, text_column: str) -> bool:
-    """Returns whether a model reads a column of texts: the sentence, or what is around a blank."""
-    return (text_column != "sentence") == stimuli.asks_words
+    """Returns whether a model reads a column of texts.
+
+    Rows that ask for a word are read by the columns around the blank, and other rows by `sentence`.
+    """
+    is_sentence = text_column == "sentence"
+    return not is_sentence if stimuli.asks_words else is_sentence
 
 
 @dataclass(frozen=True)
@@ -241,14 +247,17 @@ def _design_with_items(
     from pandas import DataFrame, Series
 
     columns = stimuli.columns()
+    # the table in which conditions are looked for, and what its column of items is called
     names = (*groups.others, *groups.texts)
     table = DataFrame({name: Series(columns[name], dtype=object) for name in names})
     table["item"] = joined_items(
         DataFrame({name: Series(columns[name], dtype=object) for name in groups.items})
     )
     item_column = groups.items[0] if len(groups.items) == 1 else ""
+    # the user's column, of which the column `item` was made
     if item_column == "item" and groups.sources_of_item:
         item_column = groups.sources_of_item[0]
+    # the conditions, with their levels in the order that the user gave
     given_conditions = [column_like(name, columns) for name in options.conditions]
     given_conditions = [name for name in given_conditions if name in groups.others]
     uses = uses_of(table, given_conditions, item=item_column)
@@ -336,6 +345,7 @@ def _item_hints(stimuli: Stimuli, others: Sequence[str], texts: Sequence[str]) -
     name = item_column(values)
     if name:
         hint = f"if {name} names the items, give --item {quote(name)}"
+        # with this column as the item, another column may be found that names the items with it
         design = design_of(stimuli, DesignOptions(item=(name,)))
         for warning in design.warnings if design else ():
             if "begin anew" in warning:
@@ -343,6 +353,7 @@ def _item_hints(stimuli: Stimuli, others: Sequence[str], texts: Sequence[str]) -
                 break
         yield f"no column item: {hint}"
         return
+    # names of rows, as 7_sg in the column id, may have the item in them
     values["id"] = values_of(columns["id"])
     for name, labels in values.items():
         if labels.kind() in ("word", "label"):
@@ -435,10 +446,11 @@ class _ItemDesign:
         cells = np.where(self.items.codes < 0, -1, cells)  # rows without an item do not count
         n_items = n_distinct_by(cells, self.items.codes)
         n_rows = np.bincount(cells[cells >= 0])
-        names = {self._levels_at(row): int(cells[row]) for row in first_row_of_each(cells)}
+        # levels of the conditions, as ("sg", "match") -> number of their cell
+        cell_of = {self._levels_at(row): int(cells[row]) for row in first_row_of_each(cells)}
         return {
             ", ".join(levels): (int(n_items[cell]), int(n_rows[cell]))
-            for levels, cell in sorted(names.items())
+            for levels, cell in sorted(cell_of.items())
         }
 
     def _levels_at(self, row: int) -> tuple[str, ...]:
@@ -586,12 +598,14 @@ class _ItemDesign:
         texts = self.text_codes
         if texts is None:
             return
+        # which cells have several texts
         cells = combine_codes(self.items.codes, *self.factors.values())
         cells = np.where(texts < 0, -1, cells)
         n_texts = n_distinct_by(cells, texts)  # of each cell
         several = np.flatnonzero(n_texts > 1)  # numbers of the cells with several texts
         if not several.size:
             return
+        # the first of these cells, by the names of items and levels
         rows = np.flatnonzero(np.isin(cells, several))  # of these cells
         # name of the cell, as ("7", "sg", "match") -> its first row
         row_of_cell = {self._cell_at(row): row for row in rows[first_row_of_each(cells[rows])]}
@@ -600,6 +614,8 @@ class _ItemDesign:
         has = f"item {', '.join(name)} has {n_texts[cells[row]]} texts ({shown})"
         if len(several) > 1:
             has += f", and {len(several) - 1} other cells have several"
+        # the likeliest reason: all items of these cells lack another cell, as if a row with a wrong
+        # level were in the cell beside its own
         if not self.is_complete(self.uses.conditions)[self.items.codes[rows]].any():
             yield f"{has} and no row in another cell, so that a level may be wrong: correct it"
             return

@@ -38,6 +38,7 @@ def item_key(uses: ColumnUses) -> tuple[tuple[str, ...], int]:
         return (), 0
     texts = table.texts.tolist()
     items = table.items.codes
+    # which columns may be in the key, and which ones may be conditions
     names = [name for name, values in table.columns.items() if _may_be_in_key(name, values)]
     names = names[:_MOST_TRIED]
     few_levels = {
@@ -45,6 +46,7 @@ def item_key(uses: ColumnUses) -> tuple[tuple[str, ...], int]:
         for name, values in table.columns.items()
         if 2 <= len(values.levels) <= MOST_LABELS
     }
+    # each column alone first, then pairs, then triples
     choices = [chosen for n in range(1, _MOST_JOINED + 1) for chosen in combinations(names, n)]
     for chosen in choices:
         # number of the new item of each row, if the columns name the items with the item column
@@ -52,7 +54,8 @@ def item_key(uses: ColumnUses) -> tuple[tuple[str, ...], int]:
         key = (*chosen, uses.item_column)
         if len(chosen) == 1:
             values_alone = table.columns[chosen[0]].codes
-            if n_distinct(new_items) == n_distinct(values_alone):  # each value has one item
+            # each value has one item, so that the column names the items without the item column
+            if n_distinct(new_items) == n_distinct(values_alone):
                 new_items = values_alone
                 key = chosen
         conditions = {name: values for name, values in few_levels.items() if name not in chosen}

@@ -82,6 +82,7 @@ def is_determined_by(codes: Codes, others: Sequence[Codes]) -> bool:
     if not others:
         return False
     combinations = np.where(codes < 0, -1, combine_codes(*others))
+    # as many combinations with the value of this column as without it: each has one value
     return n_distinct(combine_codes(combinations, codes)) == n_distinct(combinations)
 
 
@@ -96,6 +97,7 @@ def n_rows_by(groups: Codes, codes: Codes, n_levels: int) -> Codes:
 
     n_groups = int(groups.max(initial=-1)) + 1
     is_filled = (groups >= 0) & (codes >= 0)
+    # cell 0 is group 0 with level 0, cell 1 is group 0 with level 1, and so on
     cells = groups[is_filled].astype(np.int64) * n_levels + codes[is_filled]
     return np.bincount(cells, minlength=n_groups * n_levels).reshape(n_groups, n_levels)
 
@@ -108,7 +110,7 @@ def chi_square_per_df(counts: Codes) -> float:
 
     Args:
         counts: number of rows of each level in each group, (n groups, n levels); groups without
-            rows do not count.
+            rows do not count, and each level has rows.
     """
     import numpy as np
 

@@ -183,9 +183,10 @@ class CriticalColumn:
         """
         if self.is_position:
             words = spans_of_words(self.texts[row])
-            number = int(self.values[row] or -1) - start
+            number = int(self.values[row] or -1) - start  # below 0 for a missing value
             return 0 <= number < len(words) and words[number] == span
         for word_start, word_end in word_spans(self.texts[row], self.values[row]):
+            # the span may have punctuation that the word lacks, so that they need not be equal
             overlaps = word_start < span[1] and word_end > span[0]
             if overlaps:
                 return True
@@ -204,6 +205,7 @@ class CriticalColumn:
         if not self.is_position:
             return False
         for value, text in zip(self.values, self.texts, strict=True):
+            # 0 is no word if positions count from 1; the number of words is none if from 0
             if not 0 < int(value or 0) < len(text.split()):
                 return False
         return True
@@ -223,9 +225,10 @@ class CriticalColumn:
         for other in others:
             if other.name != self.name and not other.is_position:
                 shares = [self._share_of_words(other, start) for start in (0, 1)]
+                # the words are at these positions for one of the two starts, and not for the other
                 if max(shares) >= _SHARE > min(shares):
                     return shares.index(max(shares)), f"{other.name} has these words"
-        if any(int(value or 1) == 0 for value in self.values):
+        if any(int(value or 1) == 0 for value in self.values):  # a missing value is not 0
             return 0, _HAS_ZEROS
         if names_from_zero(self.name):
             return 0, "it is called so"
@@ -239,7 +242,7 @@ class CriticalColumn:
         n_agreeing = 0
         for row in self.sample:
             spans = spans_of_words(self.texts[row])
-            number = int(self.values[row] or -1) - start
+            number = int(self.values[row] or -1) - start  # below 0 for a missing value
             if 0 <= number < len(spans) and words.agrees(row, spans[number]):
                 n_agreeing += 1
         return n_agreeing / max(1, len(self.sample))
@@ -248,7 +251,8 @@ class CriticalColumn:
         """Returns which words the positions stand for if they count from 0, and from 1.
 
         It shows the sentence of a row in which both are words, e.g. "--critical pos:0 reads The
-        [cat] sat.; --critical pos:1 reads [The] cat sat."
+        [cat] sat.; --critical pos:1 reads [The] cat sat." Without such a row it shows the first
+        one, with "no word of the first row" for the reading in which the position is no word.
         """
         shown_row = 0
         for row in self.sample:
@@ -332,6 +336,7 @@ def _span_of_only(text: str, word: str) -> Span:
     start, end = spans[0]
     if _has_unspaced_script(word):
         return start, end
+    # from the blank before the word to the blank behind it, so that punctuation is included
     overlapping = [span for span in words if span[1] > start and span[0] < end]
     return overlapping[0][0], overlapping[-1][1]
 
@@ -406,6 +411,7 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
     """
     if not named:
         return table
+    # which column has the critical words, and what its positions count from
     if len(named) > 1 and not wide:
         problem = f"--critical names {len(named)} columns for one column of sentences"
         raise BadInput(f"{table.name}: {problem}: name one")
@@ -424,6 +430,7 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
     if len(named) > 1:
         parts = [column_and_start(text, table.columns)[0] for text in named]
         column = replace(column, parts=parts)
+    # positions that seem to count from 0, and rows without exactly one critical word, are refused
     likely_start, why = column.likely_start(columns_in_texts(table.columns, texts))
     # `start` is None where the user did not give it, `likely_start` where nothing tells it
     if start is None and likely_start == 0:  # the user may have meant positions from 0
@@ -437,6 +444,7 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
     regions = [
         _regions(text, column.span(row, start_used)) for row, text in enumerate(column.texts)
     ]
+    # what the user is told: which column was read, which regions there are, and open questions
     note = "critical: it" if len(named) > 1 else f"critical: {name}"
     note += " is the region critical"
     if any(len(row) > 1 for row in regions):
@@ -502,6 +510,7 @@ def _refuse_column_of_one_wide(table: Table, name: str, wide: Sequence[str]) -> 
         return
     words_of_name = {*re.findall(r"[^\W_]+", name.casefold())}
     words_of_wide = {column: {*re.findall(r"[^\W_]+", column.casefold())} for column in wide}
+    # a word of all wide columns, as "sentence", does not tell them apart
     shared_words = set.intersection(*words_of_wide.values())
     alike = [column for column in wide if words_of_name & (words_of_wide[column] - shared_words)]
     if len(alike) == 1:
@@ -629,6 +638,7 @@ def critical_lines(
             if start is None and column.may_count_from_zero:
                 may_count = "may count from 0 or from 1"
                 yield f"positions of {column.name} {may_count}: {column.readings()}"
+        # most rows are right, and the values are not words that have nothing to do with the texts
         elif 2 * len(problems) <= len(rows) and (column.is_position or column.has_parts):
             problem = next(iter(problems.values()))
             n = f"{len(problems)} of {len(rows)} sentences ({shown_rows([*problems])})"
@@ -667,6 +677,8 @@ def critical_uses(
     for name, values in columns.items():
         column = CriticalColumn.of(name, values, texts)
         use = "critical word"
+        # A column of words is compared once, since a start is of positions alone; a column whose
+        # values are not in the texts is not compared, and positions are with both starts.
         starts: tuple[int, ...] = (1,) if name in uses else ()
         if column.is_position:
             use = "position of the critical word"

@@ -95,10 +95,11 @@ def _are_parts_of_texts(values: DistinctValues, texts: Sequence[str]) -> bool:
 
 
 def _named_as_items(columns: Mapping[str, DistinctValues]) -> str:
-    """Returns the column that is named as items, and whose values are not texts; "" for none.
+    """Returns the column that is named as items, and whose values repeat; "" for none.
 
-    Without one it is a column whose values each participant has once, as the items that a
-    participant reads.
+    Its values are neither texts nor conditions. Without one it is a column whose name begins with
+    "item", whatever its values are, or else a column whose values each participant has once, as
+    the items that a participant reads.
     """
     people = participant_columns(columns)
     item_names = [name for name in columns if folded(name).startswith("item")]
@@ -110,7 +111,7 @@ def _named_as_items(columns: Mapping[str, DistinctValues]) -> str:
         if is_repeated and not values.are_texts and not _is_factor(name, columns, names):
             return name
     for name in names:
-        if name in item_names:
+        if name in item_names:  # such a name is enough where no column has values as items have
             return name
     if people:
         for name in columns_crossed_with(people[0], columns):

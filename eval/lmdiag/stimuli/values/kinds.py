@@ -371,8 +371,9 @@ def median_overlaps(texts: Sequence[str], codes: NDArray[np.intp]) -> tuple[floa
     """
     import numpy as np
 
-    order = np.argsort(codes, kind="stable")
+    order = np.argsort(codes, kind="stable")  # rows by group, within a group in their order
     order = order[codes[order] >= 0]
+    # a group starts where the code changes; -1 is before all codes, so that the first one starts
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     groups = np.split(order, starts[1:])
     step = max(1, len(groups) // _SAMPLE)

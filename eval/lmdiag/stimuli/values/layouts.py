@@ -40,6 +40,7 @@ class TableLayout:
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        # without columns that have no name, such as the row numbers that pandas writes
         self.values = {name: values_of(column) for name, column in columns.items() if name}
         self.n_rows = max(map(len, columns.values()), default=0)
         self.participants = participant_columns(self.values)
@@ -51,7 +52,8 @@ class TableLayout:
     def _reader_attributes(self) -> set[str]:
         """Returns the columns with one value in all rows of a reader, that of readers included.
 
-        Without a column of readers that have two rows or more on average, there are none.
+        The readers are those of the first column of participants that have two rows or more on
+        average. Without such a column there are none.
         """
         for name in self.participants:
             readers = self.values[name]

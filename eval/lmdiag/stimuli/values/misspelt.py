@@ -40,6 +40,7 @@ def lookalike_levels(name: str, values: DistinctValues) -> dict[str, str]:
         values: of the column.
     """
     is_item = name == "item"
+    # each level may be there in two spellings; with more levels, too many are left in any case
     if not is_item and len(values.levels) > 2 * MOST_LEVELS:
         return {}
     appearance = {level: normalize("NFC", level) for level in values.levels}
@@ -48,9 +49,9 @@ def lookalike_levels(name: str, values: DistinctValues) -> dict[str, str]:
     if len({*appearance.values()}) == len(appearance):
         return {}
     usual_spelling: dict[str, str] = {}  # appearance -> its most frequent level
-    for level in values.by_count():
+    for level in values.by_count():  # the most frequent one first, which is kept
         usual_spelling.setdefault(appearance[level], level)
-    if not is_item and len(usual_spelling) > MOST_LEVELS:
+    if not is_item and len(usual_spelling) > MOST_LEVELS:  # too many, even if spelled alike
         return {}
     return {
         level: usual_spelling[text]

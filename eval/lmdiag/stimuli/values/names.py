@@ -232,6 +232,7 @@ def is_outcome(name: str) -> bool:
     without_unit = _UNIT.sub("", plain)
     if plain in READING_MEASURES or without_unit in READING_MEASURES:
         return True
+    # a name without unit or logarithm was compared at the start, by `is_named_as`
     return without_unit != plain and without_unit in NAMES["outcome"]
 
 
@@ -281,7 +282,8 @@ def pair_of_texts(names: Iterable[str]) -> tuple[str, ...]:
     """Returns two columns that differ in a part of their names, the good one first; () for none.
 
     The part stands at the beginning or the end: words for judgments, such as good and bad, beside
-    any name, and other pairs, such as more and less, beside a name of sentences.
+    any name, and other pairs, such as more and less, beside a name of sentences. The good column
+    may lack its part, if what is left is a name of sentences, as in `sentence` and `sentence_bad`.
 
     >>> pair_of_texts(["sent_less", "sent_more"]), pair_of_texts(["bad_word", "good_word"])
     (('sent_more', 'sent_less'), ('good_word', 'bad_word'))
@@ -296,6 +298,7 @@ def pair_of_texts(names: Iterable[str]) -> tuple[str, ...]:
                 (without_start, f"{bad}{without_start}"),
             )
             for stem, partner in choices:
+                # `stem` is the whole name if the name does not have the part `good`
                 is_judgment = stem != plain and (good, bad) in _JUDGED
                 if (stem in _SENTENCES or is_judgment) and partner in by_folded:
                     return name, by_folded[partner]
@@ -332,6 +335,8 @@ def pairs_of_conditions(names: Sequence[str]) -> list[tuple[str, str]]:
     positions_of: dict[str, list[int]] = {}  # folded name -> positions among the names
     for number, name in enumerate(names):
         positions_of.setdefault(folded(name), []).append(number)
+    # To look up the name with the other level is faster than to compare all pairs of names.
+    # `name_conditions` then excludes names such as det and det_pl.
     pairs = set()
     for plain, numbers in positions_of.items():
         for level, other_level in _CONDITIONS:

@@ -84,6 +84,8 @@ def _divisions(names: Sequence[str]) -> Iterator[tuple[str, list[list[str]]]]:
     first_name = names[0]
     marks = _separators_in(first_name)  # one sign or several, as " - "
     single_marks = "".join(marks)
+    # (separator, number of parts); the last ones have no separator: a number and letters, words
+    # that begin with capitals, and single letters, as in "AB"
     choices = [(mark, first_name.count(mark) + 1) for mark in (*marks, *single_marks)]
     choices.append(("", 2))
     choices.append(("", len(_capital_parts(first_name))))
@@ -224,6 +226,7 @@ def split_message_for_item_names(
     import numpy as np
 
     for division in _item_divisions(items.levels, other_columns):
+        # is the division more than chance? the other columns or the texts tell
         if texts is None:
             is_divided = any(
                 _names_cells(values, items, division.cells) for values in other_columns.values()
@@ -272,9 +275,11 @@ def _item_divisions(
         part_names = _part_names(parts, taken)
         for item_part, items in enumerate(codes):
             n_names_of_item = np.bincount(items)
+            # the other parts, without those that are the same in all names
             factors = [part for part in codes if part is not items and part.max() > 0]
             if not factors or len(n_names_of_item) < 2:
                 continue
+            # codes are 0 to 5 for six levels
             if max(part.max() for part in factors) >= MOST_LABELS:
                 continue
             if (n_names_of_item > 1).mean() > 0.5:
@@ -326,4 +331,5 @@ def _names_cells(column: DistinctValues, items: DistinctValues, cells: Codes) ->
     is_filled = (items.codes >= 0) & (column.codes >= 0)
     cell_of_row = cells[items.codes[is_filled]]
     pairs = {*zip(cell_of_row, column.codes[is_filled], strict=True)}
+    # as many pairs as cells and as values: each cell has one value, and each value one cell
     return len(pairs) == len(column.levels) == int(cells.max()) + 1
