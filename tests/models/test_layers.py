@@ -160,6 +160,7 @@ def test_lists_of_states_and_towers_of_images(make, finish, numbers):
             parameter.add_(0.1 * torch.randn_like(parameter))
     model = asked(network, BYTES, "causal")
     text = "a bird is a bird"
+    model.at_layers(["all"])  # asked for layers twice, as by two calls of the Python API
     [by_layer] = ask(model.at_layers(["all"]), [Sentence(text)], top=0)
     assert len(by_layer) == 4
     ids = torch.tensor([[BYTES.bos_token_id, *BYTES(text).input_ids]])

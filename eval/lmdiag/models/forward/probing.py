@@ -499,14 +499,17 @@ def check_layers(reader: Reader, encoder: QuestionEncoder) -> Layers:
             f"{name} has no list of as many layers as its configuration says, so that it cannot "
             "answer after a layer: leave layers out"
         )
-    row = encoder.blank(_LAYER_PROBE).row(PartialWord((), int(encoder.masked)))
+    n_masks = 1 if encoder.masked else 0  # a masked model is read at a mask
+    row = encoder.blank(_LAYER_PROBE).row(PartialWord((), total=n_masks))
     inputs, _ = reader.side_by_side([row])
     reads = [(0, position) for position in range(len(row.ids))]
     module_before = reader.projection_module
-    reader.projection_module = None
+    reader.projection_module = None  # all positions go through the layers and the projection
     is_ordinary = False
     last_layer = len(layers)
     try:
+        # Which layers do not run on a text is found out anew: an earlier call may have set it.
+        layers.skipped = ()
         all_layers = range(last_layer + 1)
         states = reader.network(inputs, reads, (*all_layers, None)).states
         layers.skipped = {number for number in all_layers if number and number not in states}
