@@ -50,6 +50,6 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
 
         try:
             parts = load_parts(location, options)
-        except BadInput as error:  # the message of a demo model names its folder
+        except BadInput as error:  # the message of a demo model names its folder, not its id
             raise BadInput(str(error).replace(location, model_id)) from error
         return assemble(model_id, parts, options)

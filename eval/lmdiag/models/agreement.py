@@ -97,6 +97,7 @@ def _values(nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: 
     n_kept_below, bottom_shares = _items_at_cutoffs(mass, BOTTOM_CUTOFFS)
     top_ranks, top_shares = _items_at_cutoffs(mass[::-1], TOP_CUTOFFS[:-1])
     bottom_ranks = size - n_kept_below  # ranks count from the most probable item
+    # (1, 3) of all forms: the rank `size` is after all of them
     whole_values = _values_of_kept(probabilities, ranks, np.array([size]), top=True)
     # A cut-off lies within an item: its values are between those without and with this item, by
     # the part of the item's mass that is below the cut-off.
@@ -109,6 +110,7 @@ def _values(nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: 
         _values_of_kept(probabilities, ranks, bottom_ranks - 1, top=False),
     ])  # fmt: skip
     added = np.concatenate([top_shares, bottom_shares])[:, None] * (with_item - without_item)
+    # where no form is kept without the item, the values are those with the item
     cut_values = np.where(np.isnan(without_item), with_item, without_item + added)
     # The last top cut-off, 1, keeps all items; its values stand before those of the bottom ones.
     cut_values = np.insert(cut_values, len(top_ranks), whole_values, axis=0)
@@ -167,6 +169,7 @@ def _values_of_kept(probabilities: _Floats, ranks: _Ints, cuts: _Ints, *, top: b
         top: keep the forms before the cut; a verb counts for EW if either of its forms is kept.
             If false, keep the verbs both of whose forms are at the cut or after it.
     """
+    # each of the three is (cuts, verbs)
     if top:
         keeps_right, keeps_wrong = ((form_ranks < cuts[:, None]) for form_ranks in ranks)
         keeps_verb = keeps_right | keeps_wrong

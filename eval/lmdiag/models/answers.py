@@ -35,8 +35,9 @@ def answers(
         top: length of the list of the most probable items.
         verbs: (singular, plural) ids, for EW and MW of questions with a `number`; or None.
     """
+    # questions of 1, 3 and 2 reads have the first reads 0, 1 and 4
     first_reads = [0, *accumulate(len(encoded.partials) for encoded in batch)][:-1]
-    has_only_blanks = len(first_reads) == len(log_probs)
+    has_only_blanks = len(first_reads) == len(log_probs)  # then the table need not be copied
     blanks = log_probs if has_only_blanks else log_probs[first_reads]
     top_ids, top_nats = (tensor.tolist() for tensor in most_probable(blanks, top))
     measures_of_blanks = agreement_and_entropy(batch, blanks, verbs)
@@ -104,7 +105,7 @@ def refuse_nan(queries: Sequence[Query], log_probs: torch.Tensor, info: ModelInf
         log_probs: (reads, vocabulary).
         info: of the model, for the message.
     """
-    # one NaN or infinite logit makes all log-probabilities of its read NaN, also the first one
+    # one logit that is NaN or +inf makes all log-probabilities of its read NaN, also the first one
     is_broken = log_probs[:, 0].isnan().tolist()
     for query, broken in zip(queries, is_broken, strict=True):
         if broken:
@@ -172,6 +173,7 @@ def agreement_and_entropy(
     numbers = [encoded.question.number for encoded in batch]
     agreement: list[tuple[float | None, ...] | None] = [None] * len(batch)
     if verbs is not None and any(numbers):
+        # values of questions without a number are computed, too, and left out below
         all_values = agreement_values(verbs, blanks, [number == "plural" for number in numbers])
         agreement = [
             values if number else None for number, values in zip(numbers, all_values, strict=True)
@@ -194,6 +196,7 @@ def entropies(log_probs: torch.Tensor) -> torch.Tensor:
     for start in range(0, len(log_probs), size):
         chunk = log_probs[start : start + size]
         parts.append((chunk.exp() * chunk.clamp(min=least)).sum(-1))
+    # sums of p ln p are at most 0, but for rounding; the divisor makes them bits
     return torch.cat(parts).clamp(max=0.0) / -math.log(2)
 
 

@@ -73,7 +73,8 @@ class LocalModel(TokenModel):
         None where the new options may need weights of another dtype, so that it must be loaded
         again.
         """
-        # with --dtype auto the unit can change the dtype, but not on the CPU, where it is float32
+        # With --dtype auto the unit can change the dtype: unit `word` needs float32, and unit
+        # `token` has the checkpoint's own, but float32 on the CPU.
         on_cpu = self.reader.device.type == "cpu" and options.device_map is None
         has_dtype_of_words = options.unit == "word" and self.parts.model.dtype == torch.float32
         keeps_dtype = options.dtype != "auto" or options.unit == self.options.unit
@@ -90,7 +91,8 @@ class LocalModel(TokenModel):
     def further_key_parts(self, encoded: Encoded) -> tuple[Any, ...]:
         """Returns what else the answer depends on: verbs, the search of words, layers.
 
-        The order of the parts is that of keys in journals of earlier runs.
+        The order of the parts, and their types, are those of keys in journals of earlier runs: the
+        `repr` of a key differs between () and [].
         """
         parts: tuple[Any, ...] = ()
         if isinstance(encoded, EncodedQuestion):
@@ -99,6 +101,7 @@ class LocalModel(TokenModel):
                 verbs = self._verbs or []
             parts = (verbs,)
             if self.words is not None:
+                # the name of the function that reuses contexts: it decides the rounding of answers
                 parts = (*parts, self.words.reuse.__name__, encoded.is_after_space)
         return parts if self.layers == ORDINARY else (*parts, self.layers)
 
@@ -130,20 +133,23 @@ class LocalModel(TokenModel):
     def at_layers(self, layers: Sequence[str | int]) -> LocalLayers:
         """Returns a model that shares the weights and answers after each of some layers.
 
-        `layers` are numbers, or "all" alone. The last layer becomes None, the ordinary answer.
+        `layers` are numbers, or "all" alone. The last layer becomes None, the ordinary answer. What
+        is set after a model was made (verbs, `report`, `check_key`) is not taken over.
         """
         last_layer = len(check_layers(self.reader, self.encoder))
         try:
             numbers = layer_numbers(layers, last_layer)
         except BadInput as error:
             raise BadInput(f"model {self.info.id}: {error}") from None
+        # the arguments with which this model was made
         own_fields = {x.name: getattr(self, x.name) for x in fields(LocalModel) if x.init}
         own_fields["layers"] = tuple(None if n == last_layer else n for n in numbers)
         return LocalLayers(**own_fields)
 
     def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
         """Returns the answers to a batch, in its order, with lists of `top` words."""
-        [answers_of_layer] = self.answers_by_layer(batch, top)  # `layers` has one layer
+        # `layers` has one layer: of several, the model is a `LocalLayers`
+        [answers_of_layer] = self.answers_by_layer(batch, top)
         return answers_of_layer
 
     def answers_by_layer(
@@ -165,6 +171,7 @@ class LocalModel(TokenModel):
             return model_answers
         batch_answers = []
         for answers_of_layer in model_answers:
+            # the model's answers, and between them those without the model, in the batch's order
             remaining = iter(answers_of_layer)
             batch_answers.append([answer or next(remaining) for answer in answers_without_model])
         return batch_answers
@@ -188,6 +195,7 @@ class LocalModel(TokenModel):
             if torch.accelerator.is_available():
                 with suppress(AttributeError):  # torch before 2.9
                     torch.accelerator.empty_cache()
+        # the batch did not fit, or is larger than what should fit
         middle = len(batch) // 2
         first_half = self._ask_or_halve(batch[:middle], top)
         second_half = self._ask_or_halve(batch[middle:], top)
@@ -264,11 +272,12 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         **tokenizer_facts(parts.tokenizer, encoder),
     )
     model = LocalModel(info, options, parts.warning, parts.tokenizer, encoder, parts, reader)
-    dtype = info.dtype if options.dtype == "auto" else options.dtype
+    dtype = info.dtype if options.dtype == "auto" else options.dtype  # for messages alone
     with quiet(), one_line_errors(model_id, dtype=dtype):
         choose_layout(reader, encoder)  # runs the model for the first time
         if options.unit == "word":
             model.words = WordSearch(encoder, reader, model.vocabulary, info)
         if options.layer is not None:
+            # its check and its number; the model itself answers with one answer, not with a tuple
             model.layers = model.at_layers([options.layer]).layers
     return model

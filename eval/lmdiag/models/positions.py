@@ -44,7 +44,7 @@ def longest_input(model: PreTrainedModel) -> int | None:
     limits: list[int] = []
     for name in _LIMITS:
         n_positions = getattr(config, name, None)
-        if n_positions and n_positions > 0:
+        if n_positions and n_positions > 0:  # some configurations have −1 for no limit
             limits.append(int(n_positions) - first_position)
             break  # the first one that is set counts
     for name in _ATTENDED_TOKENS:
@@ -55,6 +55,7 @@ def longest_input(model: PreTrainedModel) -> int | None:
     for parameters in (rope, *rope.values()):  # of all layers, or by kind of layer
         if isinstance(parameters, Mapping) and parameters.get("rope_type") == "longrope":
             end = parameters.get("original_max_position_embeddings")
+            # some configurations have it beside `rope_parameters`, not in it
             end = end or getattr(config, "original_max_position_embeddings", None)
             if end:
                 limits.append(int(end))

@@ -72,6 +72,7 @@ class SentenceScorer:
                 columns.append(entropies(log_probs)[reads])
             return torch.stack(columns, dim=1)
 
+        # for each layer, the values of all reads of the batch, chunk after chunk
         values_by_layer: list[list[list[float]]] = [[] for _ in layers]
         n_reads = sum(encoded.n_reads for encoded in batch)
         for chunk in self._chunks(batch):
@@ -162,6 +163,7 @@ def sentence_answer(
     """
     # the first token has no values if nothing precedes it: then numbers of tokens are indexes
     values = [(math.nan,) * 3] * encoded.scored.start + [*values]
+    # the log-probability of each word, or part of a word
     word_starts = {span.first for span in encoded.spans if span.opens}
     edges = word_starts | {len(encoded.ids)}
     words = []
@@ -184,6 +186,7 @@ def sentence_answer(
         words.append(WordSpan(span.start, span.end, word_log_prob, n_tokens))
     if not encoded.sentence.entropy:
         return SentenceAnswer(tuple(words))
+    # the entropy before the first token of each word
     word_entropies: list[float | None] = []
     for span in encoded.spans:
         has_tokens = span.last > span.first
@@ -208,6 +211,6 @@ def _boundary_correction(
     """
     # p(word) = p(tokens) p(white space after them) / p(white space before them)
     end_nats = values[span.last][1] if span.last in edges else 0.0
-    begins_word = span.first in edges and span.first > 0
+    begins_word = span.first in edges and span.first > 0  # the text's first word is after no space
     start_nats = values[span.first][1] if begins_word else 0.0
     return end_nats - start_nats

@@ -123,10 +123,11 @@ class Layers:
                     first_layer = self.modules[0]
                     hook = first_layer.register_forward_pre_hook(keep_input, with_kwargs=True)
                 hooks.callback(hook.remove)
-            with suppress(_LayerReached):
+            with suppress(_LayerReached):  # if `ends`, the rest of the block does not run
                 yield states
         # the state after a layer that does not run is that before it
         for number, source in layer_run.items():
+            # before `check_layers` has set `skipped`, a layer that does not run has no state
             if source in states:
                 states[number] = states[source]
 

@@ -107,7 +107,7 @@ def _batches_of_neighbours(
                 is_full = len(batches[-1]) >= count
             else:
                 is_full = len(tree.ids) + n_long_tokens > batch_limit
-            if not is_full or not batches[-1]:
+            if not is_full or not batches[-1]:  # one question is never too much for a new batch
                 break
             batches.append([])
             tree = Pack(shares=True)
@@ -202,7 +202,8 @@ def pack_contexts(
         prefixes = _prefix_numbers(contexts)
     fewest_tokens = math.inf
     best_packs: list[list[int]] = []
-    # A narrower pack may leave fewer gaps: all packs are as wide as the fullest one.
+    # A narrower pack may leave fewer gaps: all packs are as wide as the fullest one. Widths are
+    # tried from `width` down to its half, none of which is narrower than the longest context.
     for pack_width in range(width, max(width // 2, *lengths) - 1, -1):
         contexts_of_pack, pack_sizes = _fill_packs(lengths, prefixes, longest_first, pack_width)
         n_tokens = len(pack_sizes) * max(pack_sizes)
@@ -211,6 +212,7 @@ def pack_contexts(
             best_packs = contexts_of_pack
         if sum(pack_sizes) >= _FULL_PACKS * n_tokens:
             break
+    # the packs of the best width, context by context
     packs = []
     packed_at: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
     for index, numbers in enumerate(best_packs):

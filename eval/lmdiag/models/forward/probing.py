@@ -126,6 +126,7 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder) -> None:
         if readings is not None and probe.is_exact(readings):
             probe.check_lead(readings)
             return
+    # none is exact: the reader keeps the last setting, the plain model that reads rows one by one
 
 
 def _settings(reader: Reader) -> list[_Setting]:
@@ -134,6 +135,7 @@ def _settings(reader: Reader) -> list[_Setting]:
     The last one, ("alone", None), is the plain model.
     """
     attention = getattr(reader.model.config, "_attn_implementation", None)
+    # other implementations, as flash attention, take no mask of which token sees which
     takes_masks = attention in (None, "eager", "sdpa")
     takes_positions = {"attention_mask", "position_ids"} <= reader.accepted_arguments
     is_wide_enough = reader.width >= _NARROWEST
@@ -159,6 +161,7 @@ class _Probe:
     def __init__(self, reader: Reader, encoder: QuestionEncoder) -> None:
         self._reader = reader
         self._name = f"model {encoder.spelling.model_id} ({type(reader.model).__name__})"
+        # in tokens; of a row, and of a pack
         limits = encoder.limit, attention_window(reader.model.config)
         self._limits = [limit for limit in limits if limit]
         reader.width = min([reader.width, *self._limits])
@@ -170,10 +173,11 @@ class _Probe:
         mask = encoder.blank(Query("")).mask
         self._shorts = [_short_row(self._long, n, n_tokens, mask) for n in self._n_shared]
         self._sentences: list[TokenRow] = []
-        self._lead = 0
+        self._lead = 0  # 1 if the model answers one place before the mask
         if isinstance(encoder, MaskedEncoder):
             self._sentences = _masked_sentences(encoder, n_tokens)
             self._lead = encoder.lead
+        # log-probabilities of the long row by the plain model, for comparison with all settings
         self._alone = self._read(("alone", None), [self._long])
 
     def read(self, setting: _Setting) -> _Readings | None:
@@ -188,6 +192,7 @@ class _Probe:
             shorts = self._read((_SIMPLER_LAYOUT[layout], module), self._shorts)
             # As wide as one pack of all rows, where the model reads as much.
             self._reader.width = min([sum(len(row.ids) for row in rows), *self._limits])
+            # reads of the short rows and the long one
             n_compared = len(shorts) + len(self._alone)
             n_of_sentences = sum(len(row.reads) for row in self._sentences)
             # Fails where the projection takes other inputs, so that there are more or fewer reads.
@@ -217,7 +222,7 @@ class _Probe:
         """
         if not self.is_exact(readings):
             return False
-        long_together = readings.together[len(readings.shorts) :]
+        long_together = readings.together[len(readings.shorts) :]  # after those of the short rows
         change = _mean_change(self._alone, long_together)
         is_causal = self._change_by_later_tokens(readings.shorts) <= self._tolerance(_COARSE_MEAN)
         return is_causal and change <= self._tolerance(_REPEATED_MEAN)
@@ -329,7 +334,9 @@ def _long_row(reader: Reader, encoder: QuestionEncoder) -> TokenRow:
     padding = encoder.spelling.name(getattr(config, "pad_token_id", None))
     text = _TEXT.format(padding=padding) * 5  # more than `_LONG` tokens
     pieces = encoder.spelling.text(text)
-    row = encoder.blank(Query(text)).row(PartialWord(pieces, len(pieces) + 1))
+    # The text as context, and again as pieces at the blank: the decoder of an encoder-decoder reads
+    # the pieces alone. The total makes a masked model's row go on with one mask.
+    row = encoder.blank(Query(text)).row(PartialWord(pieces, total=len(pieces) + 1))
     n_tokens = min(_LONG, encoder.limit or _LONG)
     ids = row.ids[: 2 * _SHORT if row.source else n_tokens]
     step = math.ceil(len(ids) / _READS_OF_LONG)
@@ -378,6 +385,7 @@ def _short_row(long: TokenRow, n_shared: int, n_tokens: int, mask: int | None) -
     later tokens of the long row.
     """
     masks = () if mask is None else (mask,)
+    # later tokens, so that the row goes on otherwise than the long one
     ids = (*long.ids[:n_shared], *masks, *long.ids[n_tokens:])[:n_tokens]
     return TokenRow(ids, tuple(range(len(ids))), long.source)
 

@@ -66,7 +66,8 @@ class Pass:
         """Yields the (reads, vocabulary) logits after each of some layers.
 
         Several inner layers go through what follows the layers together: a projection of few states
-        takes as long as one of many.
+        takes as long as one of many. Nothing is yielded for the last layer if `logits` is None: the
+        pass ended before, or `Reader.read_layers` has used the logits and freed them.
 
         Args:
             layers: those that were asked; None is the last one, the ordinary answer.
@@ -162,7 +163,7 @@ class Reader:
             (reads, vocabulary or what `pick` takes) on the model's device, float32 or the model's
             dtype if that is finer.
         """
-        return next(self.read_layers(rows, ORDINARY, pick))
+        return next(self.read_layers(rows, ORDINARY, pick))  # of one layer
 
     def read_layers(
         self, rows: Sequence[TokenRow], layers: Sequence[Layer], pick: Pick | None = None
@@ -177,6 +178,7 @@ class Reader:
             layers: after which the model answers; None is the last one.
             pick: takes the few numbers that are wanted of some distributions; None for all.
         """
+        # All rows go through the network, a pass for each group.
         first_reads = [0, *accumulate(len(row.reads) for row in rows)]  # of each row, and the end
         read_order: list[int] = []  # number of each read, in the order in which groups are read
         passes: list[Pass] = []
@@ -201,6 +203,8 @@ class Reader:
             finishers.append(finish)
             for number in numbers:
                 read_order += range(first_reads[number], first_reads[number + 1])
+        # Then, layer by layer, the parts of all passes are put together. The logits of all passes
+        # are in memory at the same time, so that they share the number of states that is allowed.
         most_projected = self.most_projected // max(1, len(passes))
         logits_of_passes = [
             network_pass.logits_after(layers, most_projected) for network_pass in passes
@@ -222,7 +226,10 @@ class Reader:
         """Returns which rows go through the network together, without padding.
 
         For each group these are the numbers of its rows, and whether they are packed into few rows.
+        For example, rows of 5, 7 and 5 tokens in the layout "equal" are the groups ([0, 2], False)
+        and ([1], False).
         """
+        # what the rows of a group have in common -> their numbers; () is for packed rows
         groups: dict[tuple[int, ...], list[int]] = {}
         for number, row in enumerate(rows):
             # The rows of one sentence go through a decoder together, so that it is encoded once;
@@ -341,7 +348,7 @@ class Reader:
             positions[index, offsets] = row_positions[: len(offsets)]
         inputs = {
             "input_ids": self.fill([pack.ids for pack in packs])["input_ids"],
-            "attention_mask": mask[:, None],
+            "attention_mask": mask[:, None],  # (packs, 1, width, width): the same for all heads
             "position_ids": positions,
         }
         reads = []
@@ -392,6 +399,7 @@ class Reader:
             wanted: the token that is wanted at each read.
             pick: see `Pick`.
         """
+        # `logits` have a row for each distinct read, which several reads may share
         number_of_read = {read: number for number, read in enumerate(dict.fromkeys(reads))}
         logits_row = torch.tensor([number_of_read[read] for read in reads])  # for each read
         tokens = torch.tensor(wanted)
@@ -399,11 +407,13 @@ class Reader:
         size = self.sizes.normalised
         for start in range(0, len(logits), size):
             log_probs = _log_softmax(logits[start : start + size])
+            # numbers of the reads whose row is in this chunk, and where it is in the chunk
             is_in_chunk = (logits_row >= start) & (logits_row < start + size)
             reads_in_chunk = is_in_chunk.nonzero()[:, 0]
             row_in_chunk = (logits_row[reads_in_chunk] - start).to(logits.device)
             parts.append(pick(log_probs, row_in_chunk, tokens[reads_in_chunk].to(logits.device)))
             order.append(reads_in_chunk)
+        # from the order of the chunks back to that of the reads
         return torch.cat(parts)[torch.cat(order).argsort().to(logits.device)]
 
 
@@ -416,6 +426,7 @@ def _accepted_arguments(model: PreTrainedModel) -> frozenset[str]:
     names: set[str] = set()
     is_own_code = not type(model).__module__.startswith("transformers.")
     for base in type(model).__mro__:
+        # of a class without a forward of its own, the model's, whose names are there in any case
         forward = vars(base).get("forward", model.forward)
         parameters = inspect.signature(forward).parameters
         names.update(parameters)
@@ -424,6 +435,7 @@ def _accepted_arguments(model: PreTrainedModel) -> frozenset[str]:
             break
         if is_own_code:  # its inner model may be of any class of transformers
             names |= _USUAL_ARGUMENTS
+        # the model below the head may take it, although this class does not name it
         names |= {"use_cache"} & inspect.signature(model.base_model.forward).parameters.keys()
     return frozenset(names)
 

@@ -143,6 +143,7 @@ class _CachedRoots:
             return
         root_blanks = [requests[number][0] for number in root_numbers]
         longer_requests = [requests[number] for number in longer_numbers]
+        # roots come first below, then all others; this puts them back into the requests' order
         order = torch.tensor([*root_numbers, *longer_numbers]).argsort()
         longer_log_probs: Iterator[torch.Tensor] = iter(())
         if longer_requests:
@@ -150,6 +151,7 @@ class _CachedRoots:
         inner_layers = [layer for layer in layers if layer is not None]
         inner_log_probs = self._reader.log_probs(self._pass, inner_layers, root_blanks)
         for layer in layers:
+            # `_ordinary` is there if None is among the layers for which the roots were read
             if layer is None and self._ordinary is not None:
                 log_probs = self._ordinary[root_blanks]
             else:
@@ -173,7 +175,7 @@ class _CachedRoots:
         # A copy, since a pass adds its own tokens to the cache; the tensors themselves are shared.
         past = copy.copy(self._cache)
         past.layers = [copy.copy(layer) for layer in self._cache.layers]
-        past.batch_select_indices(blanks)
+        past.batch_select_indices(blanks)  # the keys and values of the blank of each request
         inputs |= {
             "attention_mask": torch.cat([self._mask[blanks], inputs["attention_mask"]], dim=1),
             "position_ids": self._next_positions[blanks, None] + torch.arange(width),
@@ -191,6 +193,7 @@ def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:
     log-probabilities differ, or the model fails, nothing is reused. The reader's layout must be
     chosen before.
     """
+    # In the layout "alone", the model does not read several rows side by side as reuse does.
     if encoder.masked or reader.layout == "alone":
         return no_reuse
     try:

@@ -45,6 +45,7 @@ def one_line_errors(model_id: str, part: str = "", dtype: str = "float32") -> It
         # tokenizers' PanicException is no `Exception`, and neither is torch's CheckpointException
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
             raise BadInput(f"model {model_id}{_meaning_and_remedy(error, part, dtype)}") from error
+        # Only torch's CheckpointException, of weights that were saved in shards, has `failures`.
         failures = getattr(error, "failures", None)  # process -> (exception, traceback)
         if not failures:  # for example KeyboardInterrupt
             raise

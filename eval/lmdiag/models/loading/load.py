@@ -157,12 +157,13 @@ def detect(model_id: str, config: PretrainedConfig) -> Kind:
     """
     architectures = set(config.architectures or [])
     classes_of_own_code = set(getattr(config, "auto_map", None) or {})  # "AutoModelFor..."
+    # kinds whose head the configuration names; "mntp" is masked, and no configuration tells it
     possible: list[Kind] = []
     for kind, (auto_class, class_of_type) in _KINDS.items():
         has_class = bool(architectures & set(class_of_type.values()))
         if kind != "mntp" and (has_class or auto_class in classes_of_own_code):
             possible.append(kind)
-    if not possible:
+    if not possible:  # kinds whose head transformers has for the type of the model
         possible = [
             kind for kind, entry in _KINDS.items() if config.model_type in entry.class_of_type
         ]
@@ -176,6 +177,7 @@ def detect(model_id: str, config: PretrainedConfig) -> Kind:
         )
     if len(possible) == 1:
         return possible[0]
+    # Of several kinds, for example of BERT, which has a masked and a causal class.
     if config.is_encoder_decoder:
         return "seq2seq"
     is_causal = getattr(config, "is_decoder", False) or getattr(config, "causal", False)
@@ -241,13 +243,14 @@ def _load_weights(
     The class that loads it follows from `kind`. `device` is for a model that the options do not
     spread over several devices.
     """
-    dtype: str = options.dtype
+    dtype: str = options.dtype  # "auto" is the checkpoint's own for transformers
     on_processor = device.type == "cpu" and options.device_map is None
     if dtype == "auto" and (on_processor or options.unit == "word"):
         dtype = "float32"
     arguments: dict[str, Any] = {
         "revision": checkpoint.revision,
         "trust_remote_code": options.trust_remote_code,
+        # None reads pickled weights where there are no safetensors
         "use_safetensors": None if options.allow_pickle else True,
         "dtype": dtype,
         "device_map": options.device_map,
@@ -263,6 +266,7 @@ def _load_weights(
         model, report = auto_class.from_pretrained(
             checkpoint.location, config=config, output_loading_info=True, **arguments
         )
+        # a device map and a tensor-parallel plan have put it on its devices already
         if arguments["device_map"] is None and not options.tp:
             model = model.to(device)
     model.eval().requires_grad_(False)

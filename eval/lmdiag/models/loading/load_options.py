@@ -117,6 +117,7 @@ class LoadOptions(QueryOptions, Loading, Serving):
                 f"where the context goes, not {reprlib.repr(self.prompt)}"
             )
         parse_wording(self.choice_prompt)  # raises if it cannot be used
+        # The configuration tells the kind later: rules that need it are then checked again.
         kind = None if self.kind == "auto" else self.kind
         if problem := refusal(Case(given=self.stored(), kind=kind)):
             raise BadInput(problem)

@@ -55,6 +55,7 @@ def check_model_files(checkpoint: Checkpoint, options: LoadOptions) -> None:
             f"{head} has an adapter (adapter_config.json) beside its weights: merge it into the "
             "weights (merge_and_unload in peft) and save the model, or remove the file"
         )
+    # implementations from another repository
     for field, name in _fields(config):  # transformers would fetch and run "owner/name"
         if field.endswith(("attn_implementation", "experts_implementation")) and "/" in str(name):
             raise BadInput(
@@ -62,6 +63,7 @@ def check_model_files(checkpoint: Checkpoint, options: LoadOptions) -> None:
                 f"{reprlib.repr(name)}"
             )
     _check_quantization(config.get("quantization_config"), in_config)
+    # weight files: the one that the configuration names, and those that an index names
     index_names = ["model.safetensors.index.json"]
     if options.allow_pickle:
         index_names.append("pytorch_model.bin.index.json")
@@ -277,6 +279,7 @@ def check_weights(
     Returns:
         a warning of unused weights; None for none.
     """
+    # transformers gives (name, shape in the checkpoint, shape in the model)
     wrong_shapes = [mismatch[0] for mismatch in report["mismatched_keys"]]
     missing = sorted({*report["missing_keys"], *wrong_shapes})
     if missing:

@@ -54,6 +54,7 @@ def use_tokenizer_file(
     Returns:
         a warning with both readings of the first text in which they differ; None for none.
     """
+    # only classes with an `__init__` of their own make the parts anew, see above
     is_built_anew = type(tokenizer).__init__ is not PreTrainedTokenizerFast.__init__
     if file is None or not tokenizer.is_fast or not is_built_anew:
         return None
@@ -70,6 +71,7 @@ def use_tokenizer_file(
             break
     else:  # all texts are read alike
         return None
+    # the readings of `text` differ: all parts of the file replace those of the class
     encoding_before = backend.encode(text)
     backend.model = file_backend.model
     backend.normalizer = file_backend.normalizer

@@ -33,7 +33,12 @@ Version 5 reports none that those of a model's own class match.
 """
 
 _FUTURE_TOKEN_LAYER = re.compile(r"(.*\.\d+\.)(eh_proj|enorm|hnorm)\.")
-"""Layers for multi-token prediction that are numbered as further layers (DeepSeek-V3, GLM-4.5)."""
+"""Name of a weight that only layers for multi-token prediction have; group 1 names the layer.
+
+Such a layer is trained to predict the token after the next one. Checkpoints of DeepSeek-V3 and
+GLM-4.5 number it as a further layer of the network, for example "model.layers.61." of a network
+with the layers 0 to 60. Nothing of it is needed to predict the next token.
+"""
 
 
 def check_unused(model_id: str, model: PreTrainedModel, names: Iterable[str]) -> str | None:
@@ -41,7 +46,9 @@ def check_unused(model_id: str, model: PreTrainedModel, names: Iterable[str]) ->
 
     Refused are weights of a layer beyond those of the configuration, and parameters that the
     configuration turns off, as biases. Those of quantized checkpoints are warned of: their formats
-    have biases of zeros. Weights that many published checkpoints carry unused are ignored.
+    have biases of zeros. Weights that many published checkpoints carry unused are ignored, among
+    them layers for multi-token prediction, which are numbered beyond the configuration's layers,
+    but are no part of the network that predicts the next token.
 
     Args:
         model_id: for messages.
@@ -50,7 +57,9 @@ def check_unused(model_id: str, model: PreTrainedModel, names: Iterable[str]) ->
     """
     is_expected = re.compile("|".join(_EXPECTED_UNUSED))
     unused_names = []
-    future_layers = []  # beginnings of names, for example "model.layers.61."
+    # Layers for multi-token prediction, as beginnings of names, for example "model.layers.61.": a
+    # few of their weights tell them, and then all weights of such a layer are ignored.
+    future_layers = []
     for name in sorted(names):
         if is_expected.search(name) or _is_computed(model, name):
             continue
@@ -60,6 +69,7 @@ def check_unused(model_id: str, model: PreTrainedModel, names: Iterable[str]) ->
             future_layers.append(match[1])
     unused_names = [name for name in unused_names if not name.startswith(tuple(future_layers))]
     names_of_model = [name for name in unused_names if _is_left_out(model, name)]
+    # Weights that the configuration leaves out are an error, all others a warning.
     if names_of_model and not getattr(model, "is_quantized", False):
         raise BadInput(
             f"model {model_id}: its checkpoint has {len(names_of_model)} weights of layers or "
@@ -82,7 +92,8 @@ def _is_left_out(model: PreTrainedModel, name: str) -> bool:
     parent, attribute = _innermost_module(model, name)
     if isinstance(parent, torch.nn.ModuleList | torch.nn.Sequential):
         return attribute.isdecimal()  # number of a layer
-    return getattr(parent, attribute, model) is None  # `model` if there is no such attribute
+    # `model` stands for an attribute that does not exist: anything but None
+    return getattr(parent, attribute, model) is None
 
 
 def _is_computed(model: PreTrainedModel, name: str) -> bool:

@@ -49,13 +49,14 @@ def check_server(model: ServedModel) -> None:
     encoder = replace(model.encoder, limit=None)  # a context that is too long is refused below
     encoded = [encoder.encode(Question(Query(text), ())) for text in CONTEXTS]
     prompts = [question.blank.left for question in encoded]
-    longest = 1 + max(map(len, prompts))
+    longest = 1 + max(map(len, prompts))  # `_check_numbers` adds a token to each prompt
     if limit is not None and longest > limit:
         raise BadInput(
             f"server {model.client.address} reads at most {limit} tokens (max_model_len less 1), "
             f"and what lmdiag asks it first has {longest}: start it with a greater max_model_len"
         )
     failures = []
+    # The first dialect in which the server answers one prompt is checked; others are not tried.
     for dialect in DIALECTS:
         model.dialect = dialect
         try:
@@ -65,7 +66,7 @@ def check_server(model: ServedModel) -> None:
             if isinstance(fault, ServerRefusal) and fault.status in (401, 403, 404):
                 raise
             failures.append(f"{dialect}: {fault}")
-            continue
+            continue  # with the next dialect
         try:
             _check_numbers(model, prompts)
         except WrongReply as wrong:

@@ -129,7 +129,7 @@ class Client:
         try:
             return future.result()
         finally:
-            future.cancel()
+            future.cancel()  # after Ctrl-C; does nothing if the requests have ended
 
     async def send(self, path: str, body: Mapping[str, Any] | None = None) -> bytes:
         """Returns the content of the answer to a request, which is repeated after faults.
@@ -143,7 +143,7 @@ class Client:
             ServerFault: no attempt had an answer, or it took too long.
             WrongReply: the answer is too long, or compressed and damaged.
         """
-        problem = f"within {MAX_SECONDS:g} seconds"
+        problem = f"within {MAX_SECONDS:g} seconds"  # unless all attempts fail before
         with suppress(TimeoutError):
             async with self._slots, asyncio.timeout(MAX_SECONDS):
                 for attempt in range(self.attempts):

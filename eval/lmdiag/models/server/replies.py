@@ -140,6 +140,7 @@ def read_reply(content: bytes, prompt: Ids, model: str) -> Reply:
     completion = parsed(Completion, content)
     _check_complete(completion, prompt, model)
     choice = completion.choices[0]
+    # Values of the prompt's tokens, and records of top tokens after the prompt.
     logprobs = choice.logprobs or _Logprobs()
     top_records = logprobs.top_logprobs or []
     if choice.prompt_logprobs:
@@ -147,6 +148,7 @@ def read_reply(content: bytes, prompt: Ids, model: str) -> Reply:
     else:
         nats, texts = _read_echo(logprobs, prompt)
         top_records = top_records[len(prompt) :]  # the first ones are of the prompt's tokens
+    # All tokens but the first must have a value.
     nats_after_first = nats[1:]  # nothing precedes the first token
     known_nats = [value for value in nats_after_first if value is not None]
     n_missing = len(nats_after_first) - len(known_nats)
@@ -225,6 +227,7 @@ def _check_complete(completion: Completion, prompt: Ids, model: str) -> None:
     reason = completion.choices[0].finish_reason
     if reason not in (None, "", *_FINISH_REASONS):
         raise WrongReply(f"ended its answer by {reason[:100]!r}, not after one token")
+    # tokens of the prompt that the engine has read; None or 0 where it does not tell
     n_read = completion.usage.prompt_tokens if completion.usage else None
     if completion.truncated or (n_read is not None and 0 < n_read < len(prompt)):
         raise WrongReply(f"read a part of a prompt of {len(prompt)} tokens only")

@@ -86,8 +86,10 @@ class ServedModel(TokenModel):
         batch is not answered, and therefore not saved.
         """
         longest = min(self.longest, max(top, _LIST))
-        # A list that lacks a token is asked for again, shorter.
+        # A list that lacks a token is asked for again, shorter, first as long as the answer needs:
+        # for a list of 5, of a server that gives 20, the lengths are 20, 5, 4, 3, 2, 1.
         lengths = [longest, *range(min(top, longest - 1), 0, -1)]
+        # distinct prompts, each with the text that messages on it show
         text_of_prompt: dict[Ids, str] = {}
         contexts = set()  # prompts after which the list of top tokens is needed
         for encoded in batch:
@@ -157,7 +159,7 @@ class ServedModel(TokenModel):
         body = {
             "model": self.info.id,
             "prompt": list(prompt),
-            "max_tokens": 1,
+            "max_tokens": 1,  # the top tokens are those at the generated one
             "temperature": 0,
             "logprobs": max(1, top),
             "return_tokens_as_token_ids": True,
