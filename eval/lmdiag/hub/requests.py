@@ -152,6 +152,7 @@ def offers_of_run(
         results_repo: id of the results repository of a leaderboard; None for no pull request there.
         note: for the owner of the leaderboard, in the request.
     """
+    # with `data`, the published rows are loaded and compared with those of the run
     run = load_run(folder, data and check_repo_id(data, "--data"))
     results = run.results
     model = run.results.model

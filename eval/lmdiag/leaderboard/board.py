@@ -104,6 +104,7 @@ class Board:
         model = run.results.model
         run_facts = (model.id, model.dtype, model.quantization, run.results.signature)
         requested = (request.model, request.dtype, request.quantization, self.signature)
+        # a request for a model of this machine names no commit
         is_requested = run_facts == requested and request.commit in ("", model.commit)
         return run if is_requested and reading.is_file(path / REPORT) else None
 
@@ -122,7 +123,7 @@ class Board:
         except BadInput:
             content = None
         match content:
-            case [str(reason), float(seconds)]:
+            case [str(reason), float(seconds)]:  # as `run_missing` writes it
                 return reason, seconds
         return "not run yet", 0.0  # there is no file, or it is damaged
 

@@ -174,6 +174,7 @@ class ClozeNorms(Presentable):
         for item in items:
             row = item.rows[0][0]  # all rows of an item have the same blank
             words = trials.predictions["top_words"][row] or []
+            # NaN for words that the model listed without probabilities
             log_probs = trials.predictions["top_log_probs"][row] or [math.nan] * len(words)
             item_values = {name: trials.rows[name][row] for name in _ITEM_COLUMNS}
             for word, log_prob, share in zip(words, log_probs, item.top_shares, strict=True):
@@ -229,6 +230,7 @@ class ClozeNorms(Presentable):
         table = self.to_frame()
         if not runs_of_other_kind(self.runs):
             return table
+        # `astype`, since `map` does not return booleans for a table without rows
         return table[table["measure"].map(is_on_one_scale).astype(bool)]
 
     def to_frame(self) -> DataFrame:

@@ -230,7 +230,7 @@ class Multiverse(Presentable):
         from pydantic_core import to_jsonable_python
 
         document = asdict(self)
-        del document["path"]
+        del document["path"]  # where the file lies is not in the file
         for headline, content in zip(self.figures, document["figures"], strict=True):
             content |= self._json_numbers(headline)
         plain: dict[str, Any] = to_jsonable_python(document, inf_nan_mode="null")

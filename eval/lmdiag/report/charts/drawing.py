@@ -250,6 +250,7 @@ def layer_channel(column: str, layers: Sequence[int]) -> Spec:
     """
     first, last = min(layers), max(layers)
     span = last - first
+    # the smallest step of which eight reach from the first layer to the last
     step = next(step for step in (1, 2, 5, 10, 20, 50, span) if span <= 8 * step)
     round_numbers = [n for n in range(first, last + 1) if n % step == 0]
     # a number near the last layer would cover its label

@@ -225,6 +225,7 @@ def _rich_table(grid: Grid) -> Table:
         widest = max(len(str(cell) if grid.has_intervals_beside else cell.value) for cell in cells)
         measures = map(len, _MEASURE.findall(heading.label))
         width = max(widest, HEADING, *measures)
+        # a table whose labels wrap has little room: then long words of headings are divided, too
         lines = wrapped(heading.label, width, break_words=grid.label_width is not None)
         style = "" if heading.is_figure else "dim"
         title = Text("\n".join([*lines, *heading.facts]))

@@ -75,7 +75,7 @@ def render(output: Output, width: float) -> bytes:
             "a .docx file needs python-docx: `pip install python-docx`, or write .html or .tex"
         ) from error
     document = docx.Document()
-    for section in document.sections:
+    for section in document.sections:  # of Word, for which pages have one size
         section.left_margin = section.right_margin = Cm((21.0 - _WIDTH) / 2)
         section.page_width, section.page_height = Cm(21.0), Cm(29.7)
     _set_styles(document)
@@ -105,6 +105,7 @@ def _set_styles(document: Document) -> None:
     caption: Any = document.styles["Caption"]
     caption.font.bold = False
     title: Any = document.styles["Title"]
+    # python-docx's document has a blue line below its title
     blue_line = title.element.pPr.find(qn("w:pBdr"))
     title.element.pPr.remove(blue_line)
 
