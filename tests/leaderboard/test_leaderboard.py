@@ -303,6 +303,18 @@ def test_a_damaged_reason_of_a_failed_run_stops_no_board(content, board):
     assert board.failure(LOCAL[0]) == ("not run yet", 0.0)
 
 
+def test_a_limit_in_whole_seconds_is_not_exceeded_twice(board):
+    """The command line gives whole seconds, which are not a float in the file."""
+    reason = "it took longer than 60 seconds"
+    file = board.folder(LOCAL[0]).with_name("failure.json")
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps([reason, 60]))
+    assert board.failure(LOCAL[0]) == (reason, 60.0)
+    said = []
+    replace(board, seconds=60).run_missing(LOCAL[:1], said.append)
+    assert not said
+
+
 INDEX = "model.safetensors.index.json"
 HEADER = b'{"w": {"dtype": "F32", "shape": [70000, 100000], "data_offsets": [0, 28000000000]}}'
 LARGE = len(HEADER).to_bytes(8, "little") + HEADER

@@ -123,8 +123,8 @@ class Board:
         except BadInput:
             content = None
         match content:
-            case [str(reason), float(seconds)]:  # as `run_missing` writes it
-                return reason, seconds
+            case [str(reason), int() | float() as seconds]:  # as `run_missing` writes it
+                return reason, float(seconds)
         return "not run yet", 0.0  # there is no file, or it is damaged
 
     def capped(self, entries: Iterable[Entry]) -> Iterator[Entry]:
