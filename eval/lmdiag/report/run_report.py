@@ -133,6 +133,7 @@ class Report:
         """
         tasks = {}
         for task in self.figures.tasks:
+            # positions in `runs`, and in `figures.sources`, which has the same runs
             positions = [i for i in self.detailed if task in self.runs[i].results.tasks]
             runs = [self.runs[i] for i in positions]
             task_items = [items(run, task) for run in runs]
@@ -158,7 +159,7 @@ def runs_output(report: Report) -> Output:
     """Returns what is shown of runs; of people's responses, these beside what models expect."""
     output = _runs_output(report)
     forms = {tuple(rows.form for rows in run.stimuli.values()) for run in report.runs}
-    if forms != {("cloze",)}:  # of each run, one task with people's responses
+    if forms != {("cloze",)}:  # unless each run has one task, which has people's responses
         return output
     norms_output = cloze_output(ClozeNorms(report.runs, report.across))
     shown_sections = [*norms_output.sections]
@@ -180,7 +181,7 @@ def _runs_output(report: Report) -> Output:
     details = {}
     for run_results, label in figures.sources:
         look = 0  # number of the model's colour; 0 for none, as of a model without charts
-        if label in detailed_labels and len(results) > 1:
+        if label in detailed_labels and len(results) > 1:  # a single model needs no colour
             look = detailed_labels.index(label) + 1
         facts.append(labels.model_fact(run_results)._replace(name=label, look=look))
         details[label] = labels.run_facts(run_results) | {"Signature": run_results.signature}
@@ -209,12 +210,14 @@ def brief_output(report: Report) -> Output:
     output = runs_output(report)
     figures = report.figures
     headline = overview(figures)
+    # several runs: the headline figures alone
     if len(report.runs) > 1:
         has_model_columns = len(report.runs) <= MOST_BESIDE
         is_ordered = labels.order_of([run.results for run in report.runs]) is not None
         if has_model_columns and not is_ordered:  # the columns say all that the title would
             headline = headline._replace(title="")
         return replace(output, facts=(), sections=[headline])
+    # one run: the headline figures, the conditions of own data, and the commands for all else
     headline = headline._replace(title="", further=())
     designs = []
     for design in report.designs[:_MOST_DESIGNS]:
@@ -246,6 +249,7 @@ def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
         rule: how words were compared, in words, for example "without case"; "" if none were. The
             answers of a task with words depend on it, so there it is shown as a warning.
     """
+    # one task in one setting, and so one section
     (task,) = results.tasks
     (setting_results,) = results.tasks[task].values()
     figures = ReportFigures.of([results])
@@ -318,6 +322,7 @@ def _sections(report: Report) -> Iterator[Section]:
 
     Layers of a model begin with their curves, and are not tested against each other.
     """
+    # where sentences have conditions, the response in these is the main result and comes first
     are_curves_first = report.are_layers and not _has_response(report)
     if are_curves_first:
         yield from _trends_section(report)
@@ -430,12 +435,14 @@ def _headline_content(report: Report, grids: Sequence[Grid]) -> dict[str, Any]:
     legend = _headline_legend(grids, questions, n=n, are_models_rows=are_models_rows)
     content: dict[str, Any] = {"samples": _sample_lines(figures), "legend": legend}
     content |= {"is_table": are_models_rows, "grids": grids}
+    # models as columns: the macro draws the figures on a scale, in the colours of the models
     if not are_models_rows:
         # name of a model -> number of its colour
         looks = {figures.sources[i].label: look for look, i in enumerate(report.detailed, start=1)}
         cells = [cell for grid in grids for row in grid.rows for cell in row.cells]
         has_scale = any(cell.figure.is_percent for cell in cells if cell.figure)
         return content | {"looks": looks, "has_scale": has_scale}
+    # models as rows: the macro puts the rows of a model in all tables beside each other
     diagnostics = [figures.diagnostic(task) for task in figures.tasks]
     rows: dict[str, dict[int, GridRow]] = {}  # model -> number of a table -> its row there
     for number, grid in enumerate(grids):
@@ -466,7 +473,7 @@ def _differences_section(report: Report) -> Section:
         about += " All measures of two models: lmdiag compare BASE NEW --measures all."
 
     def tables() -> Iterator[Grid]:
-        with suppress(BadInput):
+        with suppress(BadInput):  # `remarks` gives the reason
             yield from difference_tables(report.comparisons)
 
     def remarks() -> Iterator[str]:
@@ -502,37 +509,51 @@ def _diagnostic_section(report: Report, section: Section, number: int) -> Sectio
         section: with its tables.
         number: of the section in the page, from 1.
     """
-    figures = report.figures
     task = section.task
-    diagnostic = figures.diagnostic(task)
-    has_many_models = len(figures.sources) > MOST_BESIDE
-    notes = []
-    if labels.question_noun(figures.sources[0].results) == "questions":
-        notes.append(_CHOICE)
-    if len(figures.sources) > len(report.detailed):
-        detailed_labels = ", ".join(figures.sources[i].label for i in report.detailed)
-        contents = "Items" if has_many_models else "Charts and items"
-        notes.append(f"{contents} of {detailed_labels}. The report of each run has its own.")
-    runs = [report.runs[i] for i in report.detailed]
-    models = [run.results.model for run in runs if not needs_no_context(run.results.model)]
-    has_causal_model = any(model.kind == "causal" for model in models)
-    rows_of_runs = [run.stimuli[task] for run in runs if task in run.stimuli]  # the same rows
+    diagnostic = report.figures.diagnostic(task)
+    has_many_models = len(report.runs) > MOST_BESIDE
+    has_response = _has_response(report)
+    about = [diagnostic.about] if diagnostic.about else []
+    if has_response:  # the section on the conditions says what the data are about
+        about = []
+    if has_response or has_many_models:
+        # an earlier section has the main result, so a page folds all tables of this one
+        section = section._replace(tables=(), further=[*section.tables, *section.further])
+    return section._replace(
+        short_title=diagnostic.short_title, about=about, notes=[*_diagnostic_notes(report, task)],
+        plots=Deferred(lambda: _diagnostic_plots(report.tasks[task], has_many_models)),
+        lists=Deferred(lambda: _item_lists(report, task)),
+        anchor=str(number), is_folded=len(report.runs) > 1,
+    )  # fmt: skip
+
+
+def _diagnostic_notes(report: Report, task: str) -> Iterator[str]:
+    """Yields the notes at the beginning of the section of a diagnostic.
+
+    They say that models chose among options, of which runs there are charts and items, and that
+    causal models did not read the right context that the rows have.
+    """
+    sources = report.figures.sources  # all runs, with their names
+    detailed_runs = [report.runs[i] for i in report.detailed]  # the runs with charts and items
+    if labels.question_noun(sources[0].results) == "questions":
+        yield _CHOICE
+    if len(detailed_runs) < len(sources):
+        detailed_labels = ", ".join(sources[i].label for i in report.detailed)
+        # a page on many models has no charts of a diagnostic, see `_diagnostic_plots`
+        contents = "Items" if len(sources) > MOST_BESIDE else "Charts and items"
+        yield f"{contents} of {detailed_labels}. The report of each run has its own."
+    models = [run.results.model for run in detailed_runs]
+    # word frequencies read no context at all, so the last note is not about them
+    has_causal_model = any(
+        model.kind == "causal" for model in models if not needs_no_context(model)
+    )
+    # all runs that have the task have the same rows of it
+    rows_of_runs = [run.stimuli[task] for run in detailed_runs if task in run.stimuli]
     has_right_context = bool(rows_of_runs) and any(
         rows_of_runs[0].columns().get("right_context", ())
     )
     if has_causal_model and has_right_context:
-        notes.append("A causal model reads the left context only: the right context was not read.")
-    about = [diagnostic.about] if diagnostic.about else []
-    has_response = _has_response(report)
-    if has_response:  # the section on the conditions says what the data are about
-        about = []
-    if has_response or has_many_models:
-        section = section._replace(tables=(), further=[*section.tables, *section.further])
-    return section._replace(
-        short_title=diagnostic.short_title, about=about, notes=notes, anchor=str(number),
-        plots=Deferred(lambda: _diagnostic_plots(report.tasks[task], has_many_models)),
-        lists=Deferred(lambda: _item_lists(report, task)), is_folded=len(report.runs) > 1,
-    )  # fmt: skip
+        yield "A causal model reads the left context only: the right context was not read."
 
 
 def _diagnostic_plots(data: TaskRuns, has_many_models: bool) -> list[Plot]:
@@ -561,7 +582,10 @@ def _item_lists(report: Report, task: str) -> list[ItemList]:
 
 
 def _chosen_items_section(report: Report) -> Section:
-    """Returns a table of the items that a user named, with the answers of each model."""
+    """Returns a table of the items that a user named, with the answers of each model.
+
+    Whether the first item is a whole sentence, or a context with a blank, decides on the title.
+    """
     if report.answers[0].is_whole:
         title, heading = "Surprisal in chosen sentences, bits", "sentence"
     else:
