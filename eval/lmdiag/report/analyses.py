@@ -123,11 +123,12 @@ def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> li
                 section = _conditions_section(runs_of_task, task, dict(arguments))
             except BadInput as error:
                 problems.append(error)
-                if all_options.given() or warnings:
+                if all_options.given() or warnings:  # data without either need no reason
                     section = section._replace(remarks=[f"conditions: {error}"])
         if remarks := [*section.remarks, *warnings]:
             title = f"{visible(task)}: {section.title}"
             sections.append(section._replace(title=title, remarks=remarks))
+    # options of this call, unlike those that are stored with the run, have to fit a task
     if problems and options.stored() and not any(section.tables for section in sections):
         raise problems[0]
     return sections
@@ -152,6 +153,7 @@ def _conditions_section(runs: Sequence[Run], task: str, arguments: dict[str, Any
     if order and order.name == "layer":  # layers of a model are not tested against each other
         analysis = replace(analysis, differences=analysis.differences.iloc[:0])
     grids = [*analysis_grids(analysis)]
+    # the tables of tests, not those of cells and terms
     effects = [grid for grid in grids if grid.label_headings[0] == "effect"]
     if n_suites:
         title = "conditions"
@@ -164,16 +166,18 @@ def _conditions_section(runs: Sequence[Run], task: str, arguments: dict[str, Any
     if n_suites > _MOST_SUITES:
         design_line += "; `lmdiag analyse` prints all tables"
     remarks = [design_line, *analysis_remarks(analysis)]
+    # many suites: the tests alone, which a page folds
     if n_suites > _MOST_SUITES:
         return Section(title, remarks=remarks, further=effects, plots=region_plots)
     trends = _trends(runs, name, analysis)
+    # many models: the table of effects, with all other tables folded
     if len(runs) > MOST_BESIDE:
         plots = trends or forest_plots(f"{name}-effects", analysis)
         return Section(
             title, effects[:1], remarks, further=grids[1:], plots=plots, findings=findings
         )
     plots = region_plots
-    if region != EACH_REGION:
+    if region != EACH_REGION:  # otherwise `region_plots` has the chart of this analysis
         plots = [condition_plot(f"{name}-conditions", analysis), *plots]
     # where there are trends, a page folds these charts, which have a panel for each run
     plots = [plot._replace(is_further=bool(trends)) for plot in plots]
@@ -226,6 +230,7 @@ def _analysis_of_runs(runs: Sequence[Run], task: str, arguments: dict[str, Any])
     plots = []
     table = items_of(runs, task=task, per="region", labels=labels)
     if not n_suites:
+        # regions are analysed by the conditions that the analysis of whole rows found
         arguments["conditions"] = [*analysis.conditions]
         analysis_of_regions = analyse_table(table, region=EACH_REGION, **arguments)
         plots.append(condition_plot(f"{name_part(task)}-regions", analysis_of_regions))
@@ -263,6 +268,7 @@ def analysis_output(analysis: Analysis) -> Output:
 
     fit_warnings = tuple(fit.warning for fit in analysis.mixed.values() if fit.warning)
     remarks = [*analysis_remarks(analysis)]  # of which some are "MODEL: WARNING"
+    # without fit warnings this is [], since no text ends with one of ()
     warnings = [remark for remark in remarks if remark.endswith(fit_warnings)]
     other_remarks = [remark for remark in remarks if remark not in warnings]
     title = analysis.response_text()
@@ -292,6 +298,7 @@ def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
         "Simple effects": analysis.simple,
         "Differences between models in effects": analysis.differences,
     }
+    # tests over all items: a table for each kind
     for title, tests in tests_of_title.items():
         if len(tests):
             caption = f"{title} on {response} over items, with 95% interval"
@@ -302,6 +309,7 @@ def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
             if "p_sign_flip" in tests:
                 notes.append(_EXACT)
             yield grid._replace(notes=tuple(notes))
+    # tests at each level of a factor between items
     tests = analysis.by_level
     if len(tests):
         labels = tests["label"] + ", " + tests["level"]
@@ -309,6 +317,7 @@ def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
         heading = f"effect, {analysis.by}"
         grid = _table_grid(analysis, caption, heading, labels, _with_t(tests), _TEST)
         yield grid._replace(notes=(_EFFECTS, _note_on_levels(analysis.by)))
+    # means of cells: a row is labelled by its level of each condition, e.g. "A, sg"
     cells = analysis.cells
     if len(cells):
         conditions = [*analysis.conditions]
@@ -320,6 +329,7 @@ def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
         caption = f"Mean {response} by condition, with 95% interval within items"
         grid = _table_grid(analysis, caption, ", ".join(conditions), labels, cells, _CELL)
         yield grid._replace(notes=(_CELLS,))
+    # terms of mixed models: `drop` leaves out the intervals, as such tables have the SE
     for model, fit in analysis.mixed.items():
         of_model = f" of {visible(model)}" if len(analysis.mixed) > 1 else ""
         caption = f"Mixed model{of_model}: {visible(fit.formula)}"

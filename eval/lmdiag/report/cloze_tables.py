@@ -54,6 +54,7 @@ def model_grid(norms: ClozeNorms) -> Grid:
     """
     results = [run.results for run in norms.runs]
     (task,) = results[0].tasks
+    # the form of data with responses of people declares one table, of all measures of norms
     measures: Sequence[str] = results[0].diagnostic(task).tables[0].measures
     if runs_of_other_kind(norms.runs):
         measures = [name for name in measures if is_on_one_scale(name)]
@@ -127,6 +128,7 @@ def how_measured(norms: ClozeNorms) -> Iterator[str]:
     If some of the models are causal and others are not, `model_grid` has fewer measures.
     """
     interval = "t"
+    # models of both kinds have no figures of probabilities, to which these lines belong
     if not runs_of_other_kind(norms.runs):  # all models are causal, or none is
         yield (
             "probability of human responses: of all words that people gave, together; KL "
@@ -193,7 +195,7 @@ def cloze_plots(norms: ClozeNorms) -> list[Plot]:
         "x": axis_of("cloze", "share of people's responses", table["cloze"], is_bits=False),
         "y": axis_of("probability", "model's probability", table["probability"], is_bits=False),
     }
-    # the line of equal values, within both axes
+    # the line of equal values, from the lowest value that is on both axes
     low = max(axis["scale"]["domain"][0] for axis in axes.values())
     line_ends = DataFrame({"cloze": [low, 1.0], "probability": [low, 1.0]})
     line = mark("line", axes, color=drawing.MUTED, strokeWidth=1)
@@ -226,12 +228,14 @@ def listed_items(norms: ClozeNorms) -> list[dict[str, Any]]:
         model's list has the word, and its probability in each model; `models`, for each the most
         probable words with probability, and whether people said the word.
     """
+    # the order of the items
     item_rows = norms.items.drop_duplicates("item").set_index("item")
     divergence = norms.items.pivot(index="item", columns="model", values="divergence")
     order = item_rows.index
     if not runs_of_other_kind(norms.runs):
         means = divergence.mean(axis=1)[order]
         order = means.sort_values(ascending=False, kind="stable").index
+    # of each item, the responses of people and the top words of each model
     (rows,) = norms.runs[0].stimuli.values()
     columns = {name: rows.columns()[name] for name in ("item", "target", "cloze")}
     responses = DataFrame(columns).rename(columns={"target": "word"})
@@ -240,8 +244,9 @@ def listed_items(norms: ClozeNorms) -> list[dict[str, Any]]:
     probability_of = _probabilities(norms)
     items = []
     for item in order[:_MOST_ITEMS]:
+        # a model without words for the item has an empty list
         lists = [top_words_of.get((item, model), norms.top_words[:0]) for model in norms.models]
-        shared_words = set()
+        shared_words = set()  # words that people said and that are in the list of a model
         for top_words in lists:
             said_words = top_words["word"][top_words["is_said"]]
             shared_words |= {_plain(word) for word in said_words}

@@ -123,7 +123,8 @@ def comparisons_output(comparisons: Comparisons) -> Output:
     sections = []
     for pair in pairs:
         title = pair.table.title if len(names) > 2 else ""
-        plots = Deferred(partial(getattr, pair, "plots"))  # made when a format reads them
+        # `pair.plots` of this pair, which is made when a format reads it
+        plots = Deferred(partial(getattr, pair, "plots"))
         sections.append(Section(title, [pair.table], plots=plots))
     if sections:
         sections[-1] = sections[-1]._replace(
@@ -325,7 +326,8 @@ class RunPair(NamedTuple):
                 }
                 for c in drawn
             )  # fmt: skip
-            # name in the legend -> number of its colour and mark: the base has the first one
+            # name in the legend -> number of its colour and mark: the base has the first one. Each
+            # chart has one new model, so all after the fourth can have the same colour.
             styles = {self.base: 0, self.new: min(self.number, MOST_BESIDE)}
             if _NEITHER in {*rows["series"]}:
                 styles[_NEITHER] = OTHERS
@@ -348,7 +350,7 @@ def difference_tables(pairs: Sequence[RunPair]) -> list[Grid]:
     Args:
         pairs: of the same base with each other model.
     """
-    if len(pairs) < MOST_BESIDE:
+    if len(pairs) < MOST_BESIDE:  # with the base, as many models as columns may have
         return [pair.table for pair in pairs]
     cells_of: dict[str, dict[str, dict[str, CellText]]] = {}  # title -> model -> figure -> cell
     for pair in pairs:
@@ -489,7 +491,7 @@ def run_pairs(
     is_ordered = labels.order_of([run.results for run in runs]) is not None
     positions = detailed_positions(runs) if is_ordered else range(len(runs))
     pairs = [
-        RunPair(sources[0].label, sources[position].label, {}, number)
+        RunPair(sources[0].label, sources[position].label, comparisons={}, number=number)
         for number, position in enumerate(positions[1:], start=1)
     ]
     if not pairs:

@@ -88,6 +88,7 @@ def fit_findings(fit: HumanFit) -> list[str]:
     if len(predictors) == 1:
         (gains,) = gains_of.values()
         return [*_predictor_sentences(fit, predictors[0], "the baseline", gains)]
+    # several predictors: only the regressions that test a predictor beyond all others
     sentences: list[str] = []
     for predictor in predictors:
         others = [other for other in predictors if other != predictor]

@@ -45,7 +45,8 @@ _MOST_MARKS = 500
 def fit_grid(fit: HumanFit) -> Grid:
     """Returns a table with a row per model: n, slope per bit, test, gain, interval and AIC.
 
-    The heading of each p names its test. Columns that a procedure does not have are left out.
+    The heading of each p names its test. Columns that a procedure does not have are left out. The
+    slope per bit is the figure of the table; all other columns are less prominent.
     """
     rows = []
     procedure = fit.table.procedure
@@ -78,7 +79,7 @@ def fit_grid(fit: HumanFit) -> Grid:
     response = visible(sides(fit.full)[0])
     caption = f"{response}: predictive power of {' and '.join(procedure.predictors)}"
     text_columns = [heading for _, texts in rows for heading in texts if heading != per_bit]
-    return text_grid(caption, ("model",), rows, text_columns)
+    return text_grid(caption, ("model",), rows, text_columns=text_columns)
 
 
 def coefficient_grid(fit: HumanFit) -> Grid:
@@ -139,7 +140,8 @@ def _left_out_grid(fit: HumanFit) -> Grid:
         ((reason,), {source: f"{n:,}" for source, n in n_of_source.items()})
         for reason, n_of_source in n_by_reason.items()
     ]
-    return text_grid("Rows left out", ("reason",), rows, models)
+    # all columns are numbers of rows, and none is a figure
+    return text_grid("Rows left out", ("reason",), rows, text_columns=[*models])
 
 
 def _four_digits(value: float, reference: float = math.nan) -> str:
@@ -283,7 +285,7 @@ def words_as_csv(fit: HumanFit) -> str:
     procedure = fit.table.procedure
     frames = []
     for model in fit.models:
-        rows = model.words.index
+        rows = model.words.index  # positions of the fitted rows in the table, from 0
         # `csv_cell`: no spreadsheet takes a text for a formula
         columns: dict[str, Any] = {
             "model": csv_cell(model.name),
@@ -476,7 +478,7 @@ def _coefficients(fit: HumanFit) -> DataFrame:
     for model in _distinct_models(fit):
         terms = model.terms[["estimate", "ci_low", "ci_high"]]
         per_sd = terms.mul(model.predictor_sd, axis=0)
-        without_intercept = per_sd[1:]
+        without_intercept = per_sd[1:]  # the intercept is the first term
         coefficients_of[visible(model.name)] = without_intercept.rename(visible)
     table = concat(coefficients_of, names=["series", "label"]).reset_index()
     table = table.rename(columns={"estimate": "value"} | _CHART_COLUMNS)
@@ -496,6 +498,7 @@ def _surprisal_chart(
     """
     ends = drawing.ends(data["surprisal"])
     x_channel = drawing.numeric("surprisal", title=x, domain=ends, padding=8)
+    # `joined` names the series whose marks are joined by a line
     return drawing.line_plot(
         data, x_channel, *layers, title=y, joined=(), styles=styles, zero=False
     )

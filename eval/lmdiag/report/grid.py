@@ -122,7 +122,7 @@ def cell_of(
     """
     if figure is None:
         return CellText("")
-    if is_plain:
+    if is_plain:  # `figure_grid` reads n from the figure of the cell
         figure = replace(figure, n=None, ci_low=None, ci_high=None)
     interval = ""
     if figure.sd is None:  # a figure over shuffles has its standard deviation in the value instead
@@ -134,7 +134,8 @@ def cell_of(
 class Heading(NamedTuple):
     """A heading of a column, and facts that hold for all its figures, e.g. `n = 34`.
 
-    `is_figure` is False for columns that say what the figures are about, e.g. n.
+    `is_figure` is False for columns that say what the figures are about, e.g. n or p: a terminal
+    shows these dimmed, and figures in bold.
     """
 
     label: str
@@ -285,7 +286,7 @@ class Grid(NamedTuple):
             names = [heading.label for heading in half.headings]
             text_columns = [heading.label for heading in half.headings if not heading.is_figure]
             half_grid = figure_grid(
-                self.title, self.label_headings, names, half.rows, "", text_columns
+                self.title, self.label_headings, names, half.rows, text_columns=text_columns
             )
             halves.append(half_grid._replace(notes=self.notes))
         return halves
@@ -331,15 +332,18 @@ def fit_to_width(
 
 
 def rows_below_heading(title: str, rows: Iterable[GridRow]) -> list[GridRow]:
-    """Returns a row with a title and empty cells, then the rows, each indented by one step.
+    """Returns the rows, each indented by one step more, with a heading row above them.
 
-    For example, "NEG-136" above the indented rows "accuracy" and "sensitivity". [] without rows.
+    For example, the rows "accuracy" and "sensitivity" become "NEG-136", and indented "accuracy" and
+    "sensitivity". The heading row has the title as its only label, and as many empty cells as the
+    rows have cells. [] without rows.
     """
     indented_rows = [row._replace(depth=row.depth + 1) for row in rows]
     if not indented_rows:
         return []
     empty_cells = [CellText("")] * len(indented_rows[0].cells)
-    return [GridRow((title,), 0, tuple(empty_cells)), *indented_rows]
+    heading_row = GridRow(labels=(title,), depth=0, cells=tuple(empty_cells))
+    return [heading_row, *indented_rows]
 
 
 def with_one_label_column(grid: Grid) -> Grid:
@@ -354,6 +358,7 @@ def with_one_label_column(grid: Grid) -> Grid:
         return grid
     models = [row.labels[1] for row in grid.rows if row.labels[1]]
     n_blocks = sum(1 for _ in groupby(models))  # stretches of rows of the same model
+    # each model has one stretch, and some stretch has several rows
     are_models_blocks = n_blocks == len({*models}) < len(models)
     rows = list[GridRow]()
     last_heading = None
@@ -363,6 +368,7 @@ def with_one_label_column(grid: Grid) -> Grid:
             rows.append(row._replace(labels=(heading or label,)))
             continue
         with_heading_row = rows_below_heading(heading, [row._replace(labels=(label,))])
+        # the heading row stands once, above the first of the rows with this heading
         rows += with_heading_row[1:] if heading == last_heading else with_heading_row
         last_heading = heading
     return grid._replace(label_headings=("",), rows=tuple(rows))
@@ -384,7 +390,8 @@ def text_grid(
         label_headings: of the columns of labels.
         rows: the labels of each row, and heading of each other column -> its text; all rows have
             the same headings.
-        text_columns: headings of columns that say what the figures are about, e.g. n.
+        text_columns: headings of columns that say what the figures are about, e.g. n or p, and are
+            less prominent than the figures, see `Heading`.
     """
     headings = list[str]()
     grid_rows = []
@@ -392,7 +399,7 @@ def text_grid(
         headings = [*texts]
         cells = (text if isinstance(text, CellText) else CellText(text) for text in texts.values())
         grid_rows.append(GridRow(tuple(map(visible, labels)), 0, tuple(cells)))
-    return figure_grid(title, label_headings, headings, grid_rows, "", text_columns)
+    return figure_grid(title, label_headings, headings, grid_rows, text_columns=text_columns)
 
 
 def figure_grid(
@@ -414,8 +421,10 @@ def figure_grid(
         label_headings: of the columns of labels.
         columns: headings of the cells of `rows`.
         source: the table of a paper that has this shape, or "".
-        text_columns: those of `columns` that say what the figures are about, e.g. n.
+        text_columns: those of `columns` that say what the figures are about, e.g. n or p, and are
+            less prominent than the figures, see `Heading`.
     """
+    # whether n and the chance level have columns of their own
     n_of_columns = []
     chance_of_columns = []
     for column_cells in zip(*(row.cells for row in rows), strict=True):
@@ -436,6 +445,7 @@ def figure_grid(
         after = [CellText(chance)] if has_chance_column else []
         return (*before, *cells, *after)
 
+    # the headings, with n and the chance level where these have no column
     headings = [Heading("n")] if has_n_column else []
     for column, n, levels in zip(columns, n_of_columns, chance_of_columns, strict=True):
         facts = list[str]()
@@ -445,6 +455,7 @@ def figure_grid(
             facts += [f"chance {level}" for level in levels if level]
         headings.append(Heading(column, tuple(facts), column not in text_columns))
     headings += [Heading("chance")] if has_chance_column else []
+    # the rows, each followed by the published figures that are compared with it
     grid_rows = []
     for row in rows:
         n_of_row = _range(_numbers_of_items(row.cells))
@@ -482,7 +493,8 @@ def _numbers_of_items(cells: Iterable[CellText]) -> list[str]:
 def _chance_levels(cells: Iterable[CellText]) -> list[str]:
     """Returns the distinct chance levels of the figures in some cells in percent, in order.
 
-    "" comes first and stands for figures without a chance level: ["", "33.3", "50.0"].
+    "" comes first and stands for figures without a chance level: ["", "33.3", "50.0"]. Figures
+    without a value are passed over.
     """
     figures = [cell.figure for cell in cells if cell.figure]
     levels = [figure.chance for figure in figures if figure.value is not None]
@@ -499,6 +511,7 @@ def chance_legend(figures: Iterable[Figure | None]) -> str:
         return ""
     if any(figure.statistic != "proportion" for figure in figures_with_sign):
         return CHANCE_LEGEND
+    # the t test is that of EW and MW, which are no proportions
     return CHANCE_LEGEND.replace("; for EW and MW, t test", "")
 
 

@@ -75,12 +75,13 @@ def list_items(
         setting: in which they were asked.
         chosen: ids of rows or contrasts that are listed in any case.
     """
+    # which items are listed: the same of all runs
     reference = runs[0]
     is_chosen = reference.rows[["item", "id"]].isin(chosen).any(axis=1)
     sample = sample_items(reference.outcomes, reference.levels, reference.n_parts)
     listed_ids = {*sample, *reference.rows.loc[is_chosen, "item"]}
     tables = [table.select_items(listed_ids) for table in runs]
-    # item -> its rows; a row is a list with its record in each run
+    # item -> its rows; a row is a tuple with its record in each run
     rows_of: dict[str, list[Sequence[Any]]] = {}
     for row_of_runs in zip(*(records(table.rows) for table in tables), strict=True):
         rows_of.setdefault(row_of_runs[0].item, []).append(row_of_runs)
@@ -106,6 +107,7 @@ def list_items(
             id=item, name=rows[0][0].item_name, setting=setting,
             anchor=visible(item if setting == NONE else f"{setting}:{item}"),
             tags=_tags(levels[item], diagnostic),
+            # rows that are not compared are sorted by their own value, suites by what holds
             good=outcome.good if outcome.is_compared else outcome.order,
             difference=outcome.held if outcome.predictions else outcome.difference,
             place=_place_of_expected([row[0] for row in rows]),
@@ -205,6 +207,7 @@ def _columns(rows: Sequence[Sequence[Sequence[Any]]]) -> list[tuple[str, list[li
         For each column its name, "" for words, and its cell in each row: the part as each run has
         it, or None where the row has no part.
     """
+    # the cells of each row: a part as each run has it
     cells_of_rows = []
     for reference_parts, *parts_of_other_runs in rows:
         parts_by_start = [{part.start: part for part in parts} for parts in parts_of_other_runs]
@@ -219,6 +222,7 @@ def _columns(rows: Sequence[Sequence[Sequence[Any]]]) -> list[tuple[str, list[li
     n_shared = 0  # words at the end that all sentences have
     while n_shared < shortest and len({texts[-1 - n_shared] for texts in texts_of_rows}) == 1:
         n_shared += 1
+    # shorter rows get their gap before the words that all sentences end in
     aligned_rows = []
     for row_cells in cells_of_rows:
         start_of_shared = len(row_cells) - n_shared
@@ -245,9 +249,10 @@ def sample_items(outcomes: DataFrame, levels: DataFrame, n_parts: int = 0) -> li
     n_items = len(outcomes)
     # number of items of average length that have as many parts as a page lists
     n_with_most_parts = _MOST_PARTS * n_items // max(n_parts, 1)
-    limit = min(MAX_LISTED, max(2, n_with_most_parts))
+    limit = min(MAX_LISTED, max(2, n_with_most_parts))  # at least the worst and the best
     if n_items <= limit:
         return [*outcomes.index]
+    # items without break-downs are one group
     keys = [levels[by].fillna("") for by in levels] or [Series(0, outcomes.index)]
     groups = outcomes.groupby(keys, sort=False)
     n_per_group = limit
@@ -355,6 +360,7 @@ def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
             if perturbation and not perturbation.shuffled:
                 perturbed = items(data.runs[0], data.task, setting)
                 listed_items += list_items([perturbed], diagnostic, setting, chosen)
+    # the words of the list, and its orders
     table = data.items[0]
     words = _WORDS["prediction" if table.has_predictions else table.asks]
     if table.has_critical_word:
@@ -414,6 +420,7 @@ def _filters(
         filters.append(_ItemFilter(by.replace("_", " "), "levels", options))
     settings = dict.fromkeys(item.setting for item in listed_items)
     setting_options = {name: data.diagnostic.setting_label(name) for name in settings}
+    # "all" is the last option: a page begins with the first, the unperturbed items
     filters.append(_ItemFilter("Perturbation", "setting", setting_options | all_items))
     # one option is "all": with a single other one there is nothing to choose
     return [item_filter for item_filter in filters if len(item_filter.options) > 2]

@@ -325,6 +325,7 @@ def positions_in_order(runs: Sequence[Results]) -> list[int]:
     models.
     """
     order = order_of(runs)
+    # False, of models, is sorted before True, of word frequencies
     keys = order.numbers if order else [needs_no_context(run.model) for run in runs]
     return sorted(range(len(runs)), key=keys.__getitem__)
 

@@ -112,8 +112,9 @@ def _protocols(multiverse: Multiverse) -> Section:
         cells["run"] = CellText(path, link=str(multiverse.path / member.path / REPORT))
         rows.append(((member.model,), cells))
     title = "Each protocol is a run of its own, with a report"
-    grid = text_grid(title, ("model",), rows, [*knobs, "run"])
-    # of the other choices of a prompt, such as "none", the table says all
+    grid = text_grid(title, ("model",), rows, text_columns=[*knobs, "run"])  # no figures
+    # the table may shorten a prompt, so the notes have it whole; other choices, such as "none", are
+    # not shortened
     prompts = [prompt for prompt in choices.get("prompt", ()) if "{" in prompt]
     notes = [f"Prompt: {visible(prompt)}" for prompt in prompts]
     return Section("Protocols", [grid], notes=notes)
@@ -163,7 +164,7 @@ def _range_grid(multiverse: Multiverse, figures: Sequence[Headline], model: str)
         figure_of_member = dict(multiverse.curve(headline, model))
         if not figure_of_member:
             continue
-        range_values = multiverse.range_of(headline, model)
+        range_values = multiverse.range_of(headline, model)  # lowest, median, highest, effects
         effects = range_values.pop("effects")
         default_value = None
         if default in figure_of_member:
@@ -178,7 +179,7 @@ def _range_grid(multiverse: Multiverse, figures: Sequence[Headline], model: str)
         rows.append(((headline.label,), cells))
     title = visible(model) if len(multiverse.models) > 1 else ""
     caption = "Range over the protocols, and how far each option moves the figure"
-    return text_grid(caption, (title,), rows, knobs)
+    return text_grid(caption, (title,), rows, text_columns=knobs)
 
 
 def _difference_grid(multiverse: Multiverse, figures: Sequence[Headline], new: str) -> Grid:
@@ -218,6 +219,7 @@ def multiverse_plots(multiverse: Multiverse, figures: Sequence[Headline]) -> Ite
     """
     figures_of_page = _figures_with_curves(multiverse)
     reference, *others = multiverse.models
+    # numbers of models, from 1, are parts of the names of files; other models are from 2
     for number, model in enumerate(multiverse.models, start=1):
         color = COLORS[(number - 1) % len(COLORS)]
         for headline in figures:
@@ -377,11 +379,13 @@ def _chart(
         is_percent: whether values are in percent.
         scale_values: values that the scale has to show beside those of the points.
     """
+    # the strongest knob, whose dots are in colour
     choices_of_points = [point.pop("choices") for point in points]
     values = [point["value"] for point in points]
     effects = effects_of(choices_of_points, values)  # knob -> how far it moves the figure
     largest = max(effects.values(), default=0.0)
-    dots: list[dict[str, Any]] = []  # below a point, a dot in the line of each of its choices
+    # below the curve, a line for each choice, with a dot below each point that has the choice
+    dots: list[dict[str, Any]] = []
     for knob in sorted(open_knobs, key=lambda knob: -effects.get(knob, 0.0)):
         is_strongest = largest > 0 and effects.get(knob) == largest
         labels = [choice_label(choice) for choice in open_knobs[knob]]
@@ -393,6 +397,7 @@ def _chart(
             for place, choices in enumerate(choices_of_points, start=1):
                 if choices.get(knob) == choice:
                     dots.append({"place": place, "choice": line, "strongest": is_strongest})
+    # of each point, its place in the curve and its protocol in words
     for place, (point, choices) in enumerate(zip(points, choices_of_points, strict=True), start=1):
         open_choices = [
             f"{knob} {choice_label(choices[knob])}"

@@ -82,7 +82,7 @@ class Section(NamedTuple):
         tables, further: in order; a page folds the further ones.
         remarks: what a reader has to know: notes, signs, human facts, words that were left out.
         signatures: of the runs, where no run is named beside the tables.
-        task: name of the config; "" if the tables are not those of a diagnostic.
+        task: whose figures the tables have; "" if the tables are not those of a diagnostic.
         plots: above the tables.
         short_title: in the menu of a page; "" for the title.
         about: paragraphs below the title of a page.

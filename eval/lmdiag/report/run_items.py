@@ -138,7 +138,7 @@ class RunItems:
         has_regions = self.stimuli.regions is not None and not self.has_critical_word
         per: Per = "region" if has_regions else "word"
         table = part_rows(self.stimuli, self.predictions, per, self.rows.index)
-        bits = table["surprisal"].fillna(0.0)
+        bits = table["surprisal"].fillna(0.0)  # parts without a probability have the lightest shade
         bits_per_shade = 4 if has_regions else 2  # a region has several words
         critical_regions = [critical_region(regions) for regions in self.stimuli.regions or ()]
         is_critical = [
@@ -258,12 +258,14 @@ def items(run: Run, task: str, setting: str = NONE) -> RunItems:
     Args:
         setting: name of a perturbation whose contexts are not shuffled, or "none".
     """
+    # what was asked, answered and scored
     stimuli = run.asked(task, setting)
-    predictions = run.predictions[task][setting, 0]
+    predictions = run.predictions[task][setting, 0]  # 0: a setting that is not shuffled has one
     scores = run.scores_of(task, setting)
     asks = "choice" if any(predictions.labels) else stimuli.diagnostic.asks
     rows = _rows(stimuli, predictions, asks, run.results.model.word_folds)
     item_of_first_row = rows.drop_duplicates("item")["item"]  # the index has the row
+    # levels and measures of each row of the data, then measures of each item
     levels = DataFrame(dict(stimuli.levels), rows.index)
     measure_values = DataFrame(dict(measure_columns(stimuli, scores)), rows.index)
     # of an item, the first value that is not NaN: a contrast has it in its good row
@@ -314,6 +316,7 @@ def _rows(
     text_columns = {
         name: columns.get(name, [""] * n) for name in ("right_context", "target", "condition")
     }
+    # options and sentences expect no words, and have no lists of top words
     expected = [()] * n
     top_lists = [list[TopWord]()] * n
     if asks == "word":
@@ -494,6 +497,7 @@ def outcomes_of(
     first_rows = rows.drop_duplicates("item").set_index("item")
     items = first_rows.index
     undefined = Series(math.nan, items)
+    # items without good or bad rows have NaN, by `reindex`
     outcomes = DataFrame({
         "is_compared": first_rows["good"].notna(),
         "response": first_rows["response"],
@@ -556,7 +560,8 @@ def answers_to_items(runs: Sequence[Run], ids: Sequence[str]) -> list[Answers]:
         for model, run in zip(models, runs, strict=True)
         for task in run.stimuli
     ]
-    answers_to: dict[str, Answers] = {}  # sentence -> the answers to it
+    # sentence -> the answers to it; the rows of a contrast may have the same context
+    answers_to: dict[str, Answers] = {}
     for name in ids:
         has_item = False
         for model, table in tables:

@@ -111,6 +111,7 @@ class ReportFigures:
             for by, by_rows in level_rows.groupby("by"):
                 levels = diagnostic.levels_in_order(by, by_rows["level"].unique())
                 labels = {level: diagnostic.level_label(by, level) for level in levels}
+                # `is_form`: own data, whose columns may have any levels
                 for level in levels if diagnostic.is_form else ():
                     if n_columns[level] > 1 and not labels[level].startswith(f"{by} "):
                         labels[level] = f"{by} {labels[level]}"
@@ -176,18 +177,21 @@ class ReportFigures:
             by = (selection.by,)
             label = selection.label
             has_all_settings = False
+        # name of each selected break-down, level and measure -> its rank
         task_rows = self._rows_of_tasks.get(task, [])
         by_ranks = _ranks(by)
         level_ranks = _ranks(selection.levels)
         present_measures = dict.fromkeys(measure for measure, *_ in task_rows)
         measure_ranks = _ranks(matching_names(present_measures, selection.measures))
         selected_settings = settings or ("none",)
+        # of each selected row, the ranks that it is sorted by, and its position in `table`
         rows = []
         for measure, row_by, level, setting, run, usual_rank, position in task_rows:
             if measure not in measure_ranks or row_by not in by_ranks:
                 continue
             if not has_all_settings and setting not in selected_settings:
                 continue
+            # figures over all items, whose break-down is "", are selected whatever the levels
             if row_by and level_ranks and level not in level_ranks:
                 continue
             # without listed levels, these are in their usual order; with such, figures over all
@@ -198,7 +202,7 @@ class ReportFigures:
         table = self.table.take([position for *_, position in rows])
         return table.assign(
             by_rank=[by_rank for by_rank, *_ in rows],
-            level_rank=[level_rank for _, level_rank, *_ in rows],
+            level_rank=[level_rank for _, level_rank, *_ in rows],  # in place of the usual rank
             measure_rank=[measure_rank for _, _, measure_rank, *_ in rows],
             heading=label or table["address_label"],
         )

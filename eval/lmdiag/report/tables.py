@@ -86,7 +86,8 @@ def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Gr
     for *values, run in sorted(cells, key=partial(_rank_of_row, ranks)):
         cells_of_row = cells[*values, run]
         is_human = HUMAN in values
-        # the second side has rows of its own, indented; "" stands for the row of the first side
+        # the second side has rows of its own, indented; "" stands for the row of the first side.
+        # A row is labelled by its value of the side at its depth.
         depth = int(len(values) == 2 and values[1] != "")
         row_labels = [visible(names_of[shape.rows[depth]][values[depth]])] if values else []
         is_published = run >= n_runs  # models of the paper are numbered after the runs
@@ -101,6 +102,7 @@ def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Gr
             row_labels.append("" if is_human else figures.sources[run].label)
         row_cells = tuple(cells_of_row.get(column, CellText("")) for column in columns)
         rows.append(GridRow(tuple(row_labels), depth, row_cells, is_published, is_human))
+    # the headings of the paper, or else what readers see of the values of the columns
     headings = _paper_headings(shape, [*columns], rows)
     if not headings:
         headings = [visible(names_of[shape.columns][value]) for value in columns]
@@ -250,8 +252,9 @@ def _tables(
     """
     tables = list[Grid]()
     further = list[Grid]()
+    # all figures of the task: those that no table has yet are `unused`
     breakdowns = figures.table["by"][figures.table["task"] == task].unique()
-    shape_of_all = TableShape(
+    shape_of_all = TableShape(  # "*" stands for any measure
         "All measures", source="", measures=("*",), rows=("address",), columns="setting",
         by=(*breakdowns,),
     )  # fmt: skip
@@ -259,6 +262,7 @@ def _tables(
     # without measures in place of which another one is shown
     all_figures = all_figures[~all_figures["measure"].map(shown_as).astype(bool)]
     unused = all_figures.sort_values(["measure_rank", "by_rank", "level_rank"], kind="stable")
+    # the tables that the diagnostic declares
     declared = figures.diagnostic(task).tables
     for shape in declared:
         table = figures.select(task, shape)
@@ -268,6 +272,7 @@ def _tables(
         else:
             tables.append(grid)
         unused = unused.drop(index=table.index, errors="ignore")  # figures that no table has yet
+    # a table of the measures that none of these has, over all items
     if declared:
         used_measures = all_figures["measure"][~all_figures.index.isin(unused.index)]
         is_new_measure = ~unused["measure"].isin(used_measures) & ~unused["is_curve_point"]
@@ -275,6 +280,7 @@ def _tables(
         shape_of_new = replace(shape_of_all, title="Further measures")
         tables.append(_pivot(figures, shape_of_new, new_measures))
         unused = unused.drop(index=new_measures.index)
+    # a table of all other figures; without declared tables it is the main one
     n_levels = unused.groupby(["measure", "by"])["level"].transform("nunique")
     unused = unused[(unused["by"] == "") | ((n_levels > 1) & ~unused["is_curve_point"])]
     table_of_unused = _pivot(figures, shape_of_all, unused)
@@ -282,6 +288,7 @@ def _tables(
         further.append(table_of_unused)
     else:
         tables.append(table_of_unused)
+    # a table of small and extended sets
     set_figures = figures_of_sets(task, figures)
     sets = figures.diagnostic(task).extended_sets
     if sets and len(set_figures):
@@ -338,7 +345,8 @@ def _overview_of_few(figures: ReportFigures) -> Grid:
         return Grid("", label_headings=("",), headings=(), rows=())
     published = [f"{name}, {PUBLISHED}" for name in REFERENCES.values()]
     models = [*(source.label for source in figures.sources), *published]
-    grid = figure_grid("Main figures", ("",), models, rows, "", published)
+    # published figures are less prominent than those of the runs
+    grid = figure_grid("Main figures", ("",), models, rows, text_columns=published)
     if len(figures.sources) == 1:
         rows = [row._replace(cells=(*row.cells, _p_cell(row))) for row in grid.rows]
         grid = grid._replace(headings=(*grid.headings, Heading("p")), rows=tuple(rows))
