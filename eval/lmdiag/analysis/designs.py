@@ -144,6 +144,7 @@ class Analysis(Presentable):
             return visible(f"{response} of the critical word")
         if self.region:
             return visible(f"{response} of region {self.region}")
+        # "correct of the whole sentence" would say that the sentence is correct
         if self.part and self.response != "correct":
             return visible(f"{response} of {self.part}")
         return visible(response)
@@ -185,7 +186,10 @@ class Analysis(Presentable):
     def to_json(self) -> dict[str, Any]:
         """Returns what `lmdiag analyse --json` prints; undefined numbers are None.
 
-        Rows name models where there are several; p_sign_flip and p_holm where there are any.
+        Rows name models where there are several; p_sign_flip and p_holm where there are any. Terms
+        of mixed models have no intervals here; `mixed` is None if no formula was fitted, and
+        `warning` is that of the first fit with a warning.
+
         `sources` (model or file -> what is known of it) and `signatures` name what was analysed.
         """
         mixed_terms = self._mixed_terms().drop(columns=["ci_low", "ci_high"], errors="ignore")
@@ -247,6 +251,7 @@ def analyse_table(
 
     # suite and model -> the mean of each item in each cell, and its contrast for each effect
     means = _means(table, find_uses, request)
+    # the conditions of all suites, each once
     names = dict.fromkeys(
         name for cell_means in means.values() for name in cell_means.columns.names
     )
@@ -353,6 +358,7 @@ def _request_for(
         raise BadInput("a formula is fitted to one region: choose it with --region")
     columns = [*table.columns]  # the user may spell them in another way
     default_response = formula.partition("~")[0].strip(" `") or "surprisal"
+    # a formula names the column of the items itself, if it needs one
     found_item = [] if item or formula else _item_column_by_name(table)
     return _Request(
         response=column_like(response, columns) if response else default_response,
@@ -458,6 +464,7 @@ def _read_design(table: DataFrame, request: _Request, find_uses: _FindUses) -> _
     refuse_between_items(uses)
     column_of_condition = {name: rows.column_of(table, name) for name in uses.conditions}
     reads = _read_lines(table, request.response, column_of_condition, uses, request.item)
+    # words are summed within one value of each of these columns
     keys = [*column_of_condition.values(), *grouping_columns(request.formula)]
     if "suite" in table:
         keys.append("suite")
@@ -493,12 +500,14 @@ def _read_lines(
     use_of[response] = "response"
     columns_in_use = [table[name] for name in ("item", response, *column_of_condition.values())]
     for name, use in uses.other_uses.items():
+        # the reader of tables adds a copy of a column under its known name: one of the two is shown
         is_copy = name in table and any(table[name].equals(column) for column in columns_in_use)
-        if not is_copy:  # of a column that has a known name, too
+        if not is_copy:
             use_of[name] = use
-    if item:
+    if item:  # the column `item` was made of these columns, which are shown in its place
         other_uses = {name: use for name, use in use_of.items() if name not in ("item", *item)}
         use_of = dict.fromkeys(item, "item") | other_uses
+    # these two columns say which run gave an answer, and have no use in the design
     use_of = {name: use for name, use in use_of.items() if name not in ("model", "signature")}
     return read_lines(names, f"{response} {row[response]:g}", use_of)
 
@@ -527,6 +536,7 @@ def _ordered_factors(
         if name in levels_of:
             texts = texts.where(texts.isin(levels_of[name]))
         levels = in_order(texts.dropna().unique())
+        # levels may be given as numbers, and become texts as the values of a column do
         chosen_order = tuple(level_texts(Series(orders.get(name, ()), dtype=object)))
         factors[name] = Categorical(texts, in_given_order(name, levels, chosen_order))
     return DataFrame(factors, table.index)
@@ -542,6 +552,7 @@ def _means(
     """
     table_of_suite = {"": table}
     has_suites = "item" in table and "suite" in table
+    # with `EACH_REGION`, the column `suite` has the names of the regions
     if has_suites and (request.is_each_region or not find_uses(table).conditions):
         table_of_suite = dict(iter(table.groupby("suite", sort=False)))
     means: dict[tuple[str, str], DataFrame] = {}
@@ -598,6 +609,7 @@ def _means_of_models(
         key_columns = [column for _, column in model_keys.items()]
         all_cells = MultiIndex.from_product([items, *levels])
         responses = model_rows[request.response]
+        # all cells of the first item, then all cells of the second one: `reshape` makes them rows
         values = responses.groupby(key_columns).mean().reindex(all_cells).to_numpy()
         item_means = DataFrame(values.reshape(-1, len(cells)), items, cells).rename_axis("item")
         if item_means.isna().any(axis=1).all():
@@ -653,6 +665,7 @@ def _item_table(means: DataFrame) -> DataFrame:
     """
     # a condition called as one of the other columns, for example "item", becomes "item_data"
     condition_columns = cell_columns(means.columns.names).values()
+    # `melt` calls the column of the means `value`
     return means.rename_axis(columns=condition_columns).melt(ignore_index=False).reset_index()
 
 
@@ -688,7 +701,8 @@ def _stack_tables(
         return DataFrame()
     stacked = concat(results, names=["suite", "model"]).reset_index(["suite", "model"])
     text_columns = [name for name, kind in stacked.dtypes.items() if is_string_dtype(kind)]
-    stacked[text_columns] = stacked[text_columns].fillna("")  # conditions of other suites
+    # a suite has no levels of the conditions that only other suites have
+    stacked[text_columns] = stacked[text_columns].fillna("")
     stacked = stacked.reset_index(drop=True)
     return stacked if stacked["suite"].any() else stacked.drop(columns="suite")
 
@@ -755,6 +769,7 @@ def _mixed_models(
         factors: conditions as categories with their levels in order, for the same rows.
         coding: of the factors.
     """
+    # a column of numbers stays one, unless it is a condition, or has names of groups after "|"
     columns = {}
     for name in table.columns:
         texts = level_texts(table[name])
@@ -766,7 +781,7 @@ def _mixed_models(
         if name in table:
             columns[name] = as_texts(table[name])
     all_rows = DataFrame(columns, table.index)
-    if re.search(r"(?<!\w)model(?!\w)", formula):
+    if re.search(r"(?<!\w)model(?!\w)", formula):  # the whole word `model`
         return {"": fit_mixed(formula, all_rows, coding=coding)}
     return {
         str(model): fit_mixed(formula, model_rows, coding=coding)

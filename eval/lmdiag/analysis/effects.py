@@ -77,6 +77,7 @@ def effect_scores(means: DataFrame, levels: Levels, coding: Coding = "sum") -> D
         together, the effect and its label, e.g. ("a:b", "a:b", "a[a2 - a1]:b[b2 - b1]").
     """
     names = [*means.columns.names]
+    # the cells may be those of one suite, and lack levels that other suites have
     cell_levels = {name: [*means.columns.unique(name)] for name in names}
     pairs_of = pairwise if coding == "difference" else partial(combinations, r=2)
     main_effects_and_interactions = [
@@ -159,6 +160,7 @@ def simple_effects(means: DataFrame, levels: Levels) -> DataFrame:
         interaction_name = f"{tested}:{given}"
         means_of_both = means.T.groupby(level=[tested, given], sort=False).mean().T
         scores = effect_scores(means_of_both, levels)
+        # a single column, since each of the two conditions has two levels
         interaction = scores[[column for column in scores if column[0] == interaction_name]]
         is_significant = paired_tests(interaction)["p"].iloc[0] < _ALPHA
         if not is_significant:

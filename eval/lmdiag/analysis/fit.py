@@ -147,6 +147,7 @@ class HumanFit(Presentable):
                 "coefficients": fit.terms["estimate"].to_dict(),
                 "standard_errors": fit.terms["se"].to_dict(),
                 "t": fit.terms["t"].to_dict(),
+                # term -> [ci_low, ci_high]
                 "intervals": fit.terms[["ci_low", "ci_high"]].T.to_dict("list"),
             }
             models.append(fit.figures() | further_figures)
@@ -177,6 +178,7 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
         table: the human measures, and how they are fitted.
         sources: the surprisals of each model. Word frequencies are fitted after all models.
     """
+    # word frequencies, whose names begin with `NO_CONTEXT`, come last; others keep their order
     sources = sorted(sources, key=lambda source: source.name.startswith(NO_CONTEXT))
     names = [source.name for source in sources]
     repeated_names = [name for name in names if names.count(name) > 1]
@@ -208,7 +210,7 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
     selection_notes = [note for selection in selections for note in selection.notes.values()]
     notes = [*lines_without_rows, *control_lines, *table.notes, *selection_notes]
     notes = list(dict.fromkeys([*notes, *_layer_notes(fits)]))
-    version = ".".join(__version__.split(".")[:2])
+    version = ".".join(__version__.split(".")[:2])  # major and minor
     signature = f"lmdiag:{version}|human:{table.fingerprint()}|full:{full}|baseline:{baseline}|"
     signature += table.procedure.signature()
     return HumanFit(signature, full, baseline, fits, comparisons, notes, table)
@@ -298,6 +300,7 @@ def _layer_notes(fits: Sequence[ModelFit]) -> list[str]:
     best = max(layer_fits, key=lambda fit: fit.per_word)
     if best.per_word <= 0:
         return []
+    # layers of several models have the same numbers
     has_several_models = n_layers > len({fit.layer for fit in layer_fits})
     model_text = f" ({best.source})" if has_several_models else ""
     return [
@@ -379,7 +382,7 @@ def _fit_selection(
         per_word=delta / n,
         ci_low=delta / n - margin,
         ci_high=delta / n + margin,
-        **nested_test(full, baseline),
+        **nested_test(full, baseline),  # the fields test, statistic, df and p
         published_p=published_p,
         aic=full.aic,
         baseline_aic=baseline.aic,
@@ -416,6 +419,6 @@ def _slope_per_bit(
         slope = estimates.get(f"scale({SURPRISAL})", math.nan) / float(bits.std(ddof=1))
     response, _ = sides(formula)
     scaled_response = re.fullmatch(r"scale\((.*)\)", response)
-    if scaled_response:
+    if scaled_response:  # the slope is in standard deviations of what was scaled, e.g. of log(rt)
         slope *= float(evaluate_terms(f"0 + {scaled_response[1]}", rows).std().iloc[0])
     return float(slope)

@@ -121,7 +121,7 @@ class HumanTable:
 
         procedure = self.procedure
         roles = ("text", "sentence", "position", "word", "reader", "response")
-        use_of = {getattr(procedure, role): role for role in roles}
+        use_of = {getattr(procedure, role): role for role in roles}  # "" for a role without column
         use_of |= dict.fromkeys(procedure.controls or (), "control")
         predictors = names_in(procedure.formula or " + ".join(procedure.predictors))
         use_of |= {name: "predictor" for name in predictors if name not in use_of}
@@ -350,11 +350,13 @@ class HumanTable:
     def _remedy_for_mixed_texts(self) -> str:
         """Returns how to divide texts in which one position has two words, by further columns.
 
-        For example, "list tells them apart: give --columns text=item text=list ...".
+        For example, "list tells them apart: give --columns text=item text=list ...". If other
+        columns alone identify texts, so that the column of texts is not needed, they are named.
         """
         procedure = self.procedure
         text = self.texts(procedure.text)
-        equal_columns = [  # which the user wrote, and of which the column of texts is a copy
+        # the reader of tables may have copied the user's column under a known name
+        equal_columns = [
             name for name in self.frame if name != procedure.text and self.texts(name).equals(text)
         ]
         layout = TableLayout({str(name): self.texts(name).tolist() for name in self.frame})
@@ -364,11 +366,12 @@ class HumanTable:
             and proposed.position == procedure.position
             and procedure.text not in proposed.texts
             and not equal_columns
-        ):  # other columns alone identify texts
+        ):  # other columns alone identify texts, and replace the column of texts
             options = " ".join(f"text={shlex.quote(name)}" for name in proposed.texts)
             verb = "tells" if len(proposed.texts) == 1 else "tell"
             columns = " and ".join(proposed.texts)
             return f"{columns} {verb} texts apart: give --columns {options}"
+        # columns that divide the texts further, beside the column of texts
         text_columns = [name for name in (procedure.text, procedure.sentence) if name]
         dividing = dividing_columns(layout.values, procedure.word, procedure.position, text_columns)
         column_of_texts = equal_columns[0] if equal_columns else procedure.text
@@ -399,6 +402,7 @@ class HumanTable:
         # a text that begins where another one ends is numbered on, and lacks nothing
         begins_late = (starts > 1) & ~starts.isin(positions.max() + 1)
         n_late = int(begins_late.sum())
+        # positions between two words of a text that no word of the table has
         n_missing = int((positions.diff() - 1).clip(lower=0).sum())
         gaps = []
         if n_late:
@@ -583,6 +587,7 @@ def surprisals_in_table(table: HumanTable) -> tuple[HumanTable, list[SurprisalSo
     with these rows once, and one source of surprisals for each model.
     """
     source = read_surprisals(table, SURPRISAL)
+    # the user chooses the rows of one model, as by --filter model=gpt2
     is_one_model = any(condition.startswith("model") for condition in table.procedure.filter)
     if "model" not in table.frame.columns or is_one_model:
         return table, [source]
@@ -590,6 +595,7 @@ def surprisals_in_table(table: HumanTable) -> tuple[HumanTable, list[SurprisalSo
     names = list(dict.fromkeys(models))
     if len(names) == 1:
         return table, [source._replace(name=names[0])]
+    # what is left when the answers are dropped must be the same rows for each model
     data = table.frame.drop(columns=["model", *PREDICTED], errors="ignore")
     first_rows = data[models == names[0]]
     for name in names[1:]:
@@ -641,7 +647,9 @@ def _surprisals_of_table(table: HumanTable, path: Path) -> SurprisalSource:
     value_columns = {name.lower(): name for name in columns if name.lower() in (SURPRISAL, ENTROPY)}
     # column of this table -> the same column of the other one
     key_columns = {name: name for name in columns if name in table.frame.columns}
-    for role in ("text", "position", "word"):  # as `lmdiag surprisal` writes them
+    # `lmdiag surprisal` calls its columns text, position and word: they are joined with the columns
+    # that have these roles in this table, whatever their names are
+    for role in ("text", "position", "word"):
         if role in columns:
             key_columns[getattr(table.procedure, role)] = role
     # lengths and frequencies may have been computed in another way, and so are not compared
@@ -694,6 +702,7 @@ def _surprisals_of_json(table: HumanTable, path: Path) -> Values:
     all rows of its word.
     """
     content = parse_json(read_text(path, MAX_DOCUMENT), path.name)
+    # texts are in the order of the words of the table, and so are the surprisals of `values`
     n_words_of_text = Counter(table.texts(table.procedure.text)[table.first_row_of_word])
     if not isinstance(content, Mapping) or set(content) != set(n_words_of_text):
         raise BadInput(

@@ -53,7 +53,7 @@ def items_of(
         if isinstance(part, Run):
             table = part.items(per, task=task, label=next(remaining_labels))
         else:
-            table, _ = read_frame_rows(part, AS_IT_IS, frozenset())
+            table, _ = read_frame_rows(part, AS_IT_IS, known=frozenset())  # with its own names
             if not isinstance(part, DataFrame):  # the index of a file has its lines
                 table = table.reset_index(drop=True)
         tables.append(table)

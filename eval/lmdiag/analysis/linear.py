@@ -110,6 +110,7 @@ def nested_test(full: LinearFit, part: LinearFit) -> dict[str, Any]:
     residual_df = full.n - len(full.terms)
     statistic = math.nan
     if {*part.terms.index} < {*full.terms.index}:  # has all terms of the smaller model, and others
+        # residual_sd squared is the RSS by the residual degrees of freedom
         rss = full.residual_sd**2 * residual_df
         rss_of_part = part.residual_sd**2 * (residual_df + n_further)
         statistic = (rss_of_part - rss) / n_further / full.residual_sd**2
@@ -281,6 +282,7 @@ def _fit_by_mixedlm(
     """
     import mixedlm
 
+    # columns that repeat others are an error; groups of fewer than five levels are not
     control = mixedlm.lmerControl(check_rankX="stop", check_nlev_gtreq_5="ignore")
     options = {"REML": reml, "contrasts": contrasts, "control": control}
     try:
@@ -353,6 +355,7 @@ def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
         n=n,
         terms=t_tests(Series(beta / scale, names), Series(scaled_se / scale, names), n - p),
         log_likelihood=float(densities.sum()),
+        # the residual variance is a parameter, too
         aic=2 * (p + 1) - 2 * float(in_sample_densities.sum()),
         residual_sd=math.sqrt(rss / (n - p)),
         densities=densities,

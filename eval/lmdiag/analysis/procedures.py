@@ -147,6 +147,7 @@ class Profile(Procedure):
             raise BadInput(f"the baseline {baseline!r} must have the response of {full!r}")
         variables = {*names_in(full), *names_in(baseline)}
         for name in self.predictors:
+            # a formula may have the value of an earlier word alone
             if name not in variables and f"{name}_prev_1" not in variables:
                 raise BadInput(f"formula {full!r} has no term {name}, which is a predictor")
         return full, baseline

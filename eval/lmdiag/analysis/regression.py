@@ -106,6 +106,7 @@ def without_terms(formula: str, pattern: str) -> str:
         For example, of "a + b" without the column a it is "1 + b".
         """
         with _errors_in_one_line(formula):
+            # in the order given; an intercept is "1", and an interaction has several factors
             parsed_terms = [term.factors for term in Formula(terms, _ordering="none")]
         texts = []
         for factors in parsed_terms:
@@ -124,8 +125,9 @@ def without_terms(formula: str, pattern: str) -> str:
     random_terms = []
     for slopes, bar, group in _RANDOM_TERM.findall(terms):
         remaining_slopes = remaining(slopes)
-        if remaining_slopes != "0":
+        if remaining_slopes != "0":  # a random term with neither slope nor intercept is removed
             random_terms.append(f"({remaining_slopes} {bar} {group.strip()})")
+    # the fixed terms are what stays without random terms; their intercept is not written
     fixed_terms = remaining(re.sub(rf"\+?\s*{_RANDOM_TERM.pattern}", "", terms))
     return f"{response} ~ {' + '.join([fixed_terms.removeprefix('1 + '), *random_terms])}"
 
@@ -145,6 +147,7 @@ def evaluate_terms(terms: str, rows: DataFrame) -> DataFrame:
 
     with _errors_in_one_line(terms), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
+        # "ignore" keeps rows with a missing value, which are refused below by their name
         values = model_matrix(terms, rows, context={**FUNCTIONS}, na_action="ignore")
     not_finite = np.argwhere(~np.isfinite(values.to_numpy(float)))
     if not_finite.size:

@@ -188,9 +188,11 @@ def select_region(table: DataFrame, region: str, named: Sequence[str]) -> DataFr
     if not region:
         if region_column not in table or region_column in named:
             return table
+        # without a column of items, all rows are counted as one item
         items = table["item"] if "item" in table else Series(0, table.index)
         if table[region_column].groupby(items).nunique().max() < 2:
             return table
+        # a region must be chosen: no row is of the region "", and the error below lists the regions
     columns = [name for name in ("number", "name", "region") if name in table]
     if not columns:
         raise BadInput("the table has no regions: write it with --per region")
@@ -230,6 +232,7 @@ def with_model_and_item(table: DataFrame) -> DataFrame:
             if {*names} <= {*present} and len(table[names].drop_duplicates()) == n_models:
                 break
     table["model"] = joined_texts(table[names]).str.strip() if names else ""
+    # where each row is an item of its own, the rows of a contrast become one item
     has_several_rows = "item" in table and table.duplicated(["model", "item"]).any()
     if {"good", "contrast"} <= {*table} and not has_several_rows:
         table["item"] = table["contrast"]
@@ -333,6 +336,7 @@ def _sensitivity_of_good_rows(table: DataFrame) -> Series:
     rows = DataFrame({
         "id": ids,
         "good": level_texts(table["good"]).isin(["true", "1"]),
+        # each model has contrasts of its own
         "contrast": table["model"].astype(str) + "|" + table["contrast"].astype(str),
         "sentence": ids,  # rows of which no text is known are never the same
         "right_context": "",
@@ -340,7 +344,8 @@ def _sensitivity_of_good_rows(table: DataFrame) -> Series:
     if are_texts_known:
         rows = rows.assign(**{name: table[name].astype(str) for name in text_columns})
     log_prob = -table["surprisal"].astype(float).to_numpy() * math.log(2)
-    trials = Trials(rows.to_dict("list"), {"log_prob": log_prob.tolist()}, {})
+    predictions = {"log_prob": log_prob.tolist()}
+    trials = Trials(rows.to_dict("list"), predictions, levels={})
     try:
         scores = trials.contrasts.share_with_good_highest("sensitivity", trials.log_prob)
     except ValueError as error:
@@ -371,6 +376,8 @@ def sum_over_words(
     n_cells = rows_of_cell.ngroups
     if n_rows == n_cells:
         return table, ""
+    # rows are words if they have positions, or if the rows of one sum have several words; a target
+    # is the word at a blank, and not one of the words of a text
     positions = [name for name in named_columns("position", table) if _has_numbers(table[name])]
     words = [name for name in named_columns("word", table) if folded(name) != "target"]
     readers = [name for name in named_columns("reader", table) if name not in cell_columns]
@@ -391,6 +398,7 @@ def sum_over_words(
                 f"{name} differs between words whose surprisals are summed: leave it out of the "
                 "formula, or make a table with a row per region"
             )
+    # first the mean over the rows of one word and reader
     average_note = ""
     if positions:
         rows_of_word = table.groupby([*sum_columns, *positions, *words], dropna=False, sort=False)
@@ -402,8 +410,8 @@ def sum_over_words(
             average_note = (
                 f"; {n_averaged:,} rows of one word with several values are averaged before"
             )
+    # then the sum over words; a sum of which a word has no surprisal is missing
     words_of_sum = table.groupby(sum_columns, dropna=False, sort=False)
-    # a sum of which a word has no surprisal is missing
     values = words_of_sum[response].agg(lambda surprisals: surprisals.sum(skipna=False))
     sums = words_of_sum.first().assign(**{response: values}).reset_index()
     note = f"{response}: sum over the words of an item and cell"

@@ -113,7 +113,7 @@ def texts_of_sentences(
     texts = {name: " ".join(text_sentences) for name, text_sentences in sentences_of_text.items()}
     first_words = np.array([first_word_of[sentence] for sentence in sentences])
     wrong_words_of_base = []
-    for base in (1, 0):
+    for base in (1, 0):  # the number of the first position of a sentence
         places: NDArray[np.intp] = first_words + np.array(positions).astype(int) - base
         wrong_words = []
         for number, (word, place) in enumerate(zip(words, places, strict=True)):
@@ -124,9 +124,9 @@ def texts_of_sentences(
             return RunningTexts(texts, {}, places)
         wrong_words_of_base.append(wrong_words)
     cuts = _cuts_without_space(sentences, words)
-    if cuts is not None:
+    if cuts is not None:  # the words of the table are all words of the texts
         return RunningTexts(texts, cuts, np.arange(len(words)))
-    # the first wrong word, counted as fewer words are wrong
+    # of the two ways to count positions, that by which fewer words are wrong; its first wrong word
     number = min(wrong_words_of_base, key=len)[0]
     _, sentence = sentences[number]
     problem = f"{words[number]!r} is not the word at position {positions[number]:g} of"
@@ -154,9 +154,10 @@ def _cuts_without_space(
         for word in sentence_words:
             word_letters = unicodedata.normalize("NFD", word)
             start = letters.find(word_letters, end)
+            # the word is not there, other letters stand before it, or it begins with an accent
             if start < 0 or letters[end:start].strip() or position_of_letter[start] < 0:
                 return None
-            if start == end > 0:
+            if start == end > 0:  # no space stands between this word and the one before it
                 cuts.setdefault(name, []).append(sentence_start + position_of_letter[start])
             end = start + len(word_letters)
         if letters[end:].strip():
@@ -175,6 +176,7 @@ def typed_without_space(words: Iterable[str]) -> list[str]:
     unspaced = []
     for word in words:
         is_dash = unicodedata.category(word[0]) == "Pd"
+        # the "a" stands for any word before it
         if not has_space("a", word) and not is_dash and not is_without_space("a", word):
             unspaced.append(word)
     return unspaced

@@ -103,6 +103,7 @@ class Selection:
             if condition:
                 column = column_like(condition.column, table.frame.columns)
                 conditions.append(condition._replace(column=column))
+        # filters of the table's columns choose the rows over which responses are averaged
         for condition in conditions:
             if self._is_own_column(condition.column):
                 self._filter(condition)
@@ -311,10 +312,12 @@ class Selection:
 
         For example, of "length" and 1 in "the hen eats", the row of "eats" gets the 3 of "hen". The
         values are read from a column as "length_prev_1" or "prev_length", if the table has one, and
-        otherwise looked up by the positions of words. NaN where a text has no such word.
+        otherwise looked up by the positions of words. (Two words before, these columns are called
+        "length_prev_2" and "prev2_length".) NaN where a text has no such word.
         """
         table = self.table
         procedure = table.procedure
+        # surprisals may stand in a column of another name, or in none: ""
         column = self.source.column if name == SURPRISAL else name
         for lagged_column in (f"{column}_prev_{lag}", f"prev{lag if lag > 1 else ''}_{column}"):
             if column and lagged_column in table.frame.columns:
@@ -325,7 +328,8 @@ class Selection:
         self._beyond_gap |= has_gap[table.word_of_row]
         if name in (SURPRISAL, ENTROPY) and procedure.fill:  # before the beginning of a text
             earlier = np.where(np.isnan(earlier), np.nanmean(values), earlier)
-        # as published: from the texts sorted as text, "10" before "2"
+        # as published: there, the earlier values stand in another order than the words, with the
+        # texts sorted as text, "10" before "2"
         if name == SURPRISAL and procedure.lags_as_text:
             first_rows = table.first_row_of_word
             text_names = table.texts(procedure.text).to_numpy()[first_rows].astype(str)
