@@ -390,7 +390,7 @@ def typed_words(options: Mapping[str, Any]) -> list[str]:
         words.append(f"--{name.replace('_', '-')}")
         if isinstance(value, str):
             words.append(value)
-        elif value is not True:  # a flag has no value
+        elif value is not True:  # a flag has no value; other values are lists of texts
             words += value
     return words
 
@@ -444,6 +444,7 @@ class Options:
                     text = ",".join(map(str, part)) if is_list else part
                     pairs.append(f"{key}={text}")
                 value = pairs
+            # the default tells the type of a field: () of several texts, "" of a single one
             default = declared[name].default
             if default == ():
                 value = (value,) if isinstance(value, str) else tuple(value)
@@ -586,7 +587,7 @@ class DesignOptions(FactorOptions):
         arguments = self.stored()
         orders = {}
         for text in self.levels:
-            column, _, levels = text.rpartition("=")
+            column, _, levels = text.rpartition("=")  # a column may have "=" in its name
             if not column:
                 raise BadInput(f"--levels {text!r}: write COLUMN=a,b,c")
             orders[column] = levels.split(",")

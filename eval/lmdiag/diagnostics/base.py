@@ -388,11 +388,12 @@ class Diagnostic:
         trials = measures.Trials(
             rows,
             predictions,
-            self.levels(rows) if levels is None else levels,
-            left_only and not is_choice,  # the options of a choice are read as a whole
-            folds,
-            further_levels,
+            levels=self.levels(rows) if levels is None else levels,
+            left_only=left_only and not is_choice,  # the options of a choice are read as a whole
+            folds=folds,
+            accuracy_levels=further_levels,
         )
+        # choices have measures of their own, whatever the rows ask
         entries = measures.measures_of(self.form or self.name, "choice" if is_choice else self.asks)
         all_scores: list[Scores] = []
         for entry in entries:

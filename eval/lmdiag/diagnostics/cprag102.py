@@ -54,7 +54,7 @@ def _perturbed_context(
     if shuffles:
         words = first_sentence.replace(".", "").split()
         order = random_order(len(words), row["item"], shuffle, seed)
-        first_sentence = " ".join(words[i] for i in order) + "."
+        first_sentence = " ".join(words[i] for i in order) + "."  # one period, at the end
     if truncates:
         second_sentence = " ".join(second_sentence.split()[-2:])
     return f"{first_sentence} {second_sentence}"

@@ -40,6 +40,7 @@ def _levels(rows: Columns) -> dict[str, Labels]:
     """
     level_of_boolean = {"true": "natural", "false": "less_natural", None: None}
     subset = levels_of(rows["subset"])
+    # NAT has true or false in this column; a level in words stays as it is
     natural = [level_of_boolean.get(level, level) for level in levels_of(rows["natural"])]
     polarity = levels_of(rows["polarity"])
     return {

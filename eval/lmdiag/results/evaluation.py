@@ -64,6 +64,7 @@ def evaluate(
     # the first words of sentences: before them stands nothing that a causal model could read
     first_words = [words[0] for part in predictions for words in part.words if words]
     n_without_first = sum(word.log_prob is None and word.n_tokens > 0 for word in first_words)
+    # contrasts that are left out, of each measure; the largest number is shown
     equal_contrasts = [measure.equal for shuffle in scores for measure in shuffle.values()]
     line = signature(
         protocol,
@@ -73,12 +74,13 @@ def evaluate(
         model=model,
     )
     return SettingResults(
-        figures,
-        _words_in_state(stimuli.columns(), predictions, "unscorable"),
-        line,
+        measures=figures,
+        unscorable=_words_in_state(stimuli.columns(), predictions, "unscorable"),
+        signature=line,
         censored=_words_in_state(stimuli.columns(), predictions, "censored"),
         shared_tokens=_words_sharing_tokens(stimuli.columns(), predictions),
         without_first=n_without_first,
+        # the first shuffle stands for all: sentences are not shuffled, and all lack the same values
         first_word_contrasts=_n_first_word_contrasts(stimuli.columns(), predictions[0]),
         equal_contrasts=max(equal_contrasts, default=0),
         not_computed=_not_computed(stimuli, predictions[0], protocol, scores[0]),
@@ -145,6 +147,7 @@ def _mean_figure(shuffles: Sequence[Figure]) -> Figure:
             figures = [shuffle.at(by, level) for shuffle in shuffles]
             defined = [figure for figure in figures if figure is not None]
             means["by"][by][level] = _mean_figure(defined)
+    # why one shuffle has no value does not hold for all of them
     return replace(shuffles[0], **means, runs=len(shuffles), not_defined=None)
 
 
@@ -193,6 +196,7 @@ def evaluate_complete(
     Raises:
         BadInput: a measure that is asked for cannot be computed, or no measure at all can.
     """
+    # all measures on the rows that have predictions, and which of them lose items
     evaluated = evaluate(stimuli, runs, protocol, folds, kind)
     reasons = list(evaluated.not_computed)
     names = list(evaluated.measures)
@@ -203,10 +207,12 @@ def evaluate_complete(
         incomplete = {
             name for name, n in n_with_all_rows.items() if n > n_without_missing.get(name, 0)
         }
+        # a measure may be asked for that only all rows would allow
         names = list(dict.fromkeys([*n_with_all_rows, *names]))
     if incomplete:
         names_text = ", ".join(name for name in names if name in incomplete)
         reasons.insert(0, f"{names_text}: {ids_text(missing)} missing, and they need these rows")
+    # the figures of those that are asked for and lose no item
     chosen = select_measures(asked, names) if asked else names
     complete = {
         name: figure
@@ -214,6 +220,7 @@ def evaluate_complete(
         if name in chosen and name not in incomplete
     }
     not_computable = [name for name in chosen if name not in complete]
+    # without any figure, or with those of people alone, nothing is known of the model
     has_model_figures = not all(measures.is_human(name) for name in complete)
     if (asked and not_computable) or not has_model_figures:
         problem = f"{', '.join(not_computable)} cannot" if asked else "no measure can"

@@ -60,6 +60,7 @@ def check_figures(
     Raises:
         BadInput: names the first figure or count that does not follow, with both values.
     """
+    # the first line alone is taken: what follows it in `_differences` may not run
     for problem in _differences(stated, computed, stimuli):
         raise BadInput(f"{file}: {problem}: run again with --overwrite")
 
@@ -70,6 +71,10 @@ def _differences(
     stimuli: Mapping[str, Stimuli],
 ) -> Iterator[str]:
     """Yields a line for each difference between results and what follows from predictions and rows.
+
+    The caller must stop at the first line. After a line of `_first_unmatched_name`, the code goes
+    on to compare the names one by one, and a name that is in the results alone is a `KeyError`. The
+    functions below, which this one calls, are to be used in the same way.
 
     The arguments are those of `check_figures`.
     """
@@ -99,8 +104,8 @@ def _differences_of_contexts(results: Results, stimuli: Mapping[str, Stimuli]) -
                 n_shuffled_rows += protocol.shuffles * len(stimuli[task])
                 continue
             rows = stimuli[task]
-            if name != NONE:  # without a shuffle: 0
-                rows = perturb(rows, name, 0, protocol.seed)
+            if name != NONE:  # nothing is shuffled: the number of the shuffle has no effect
+                rows = perturb(rows, name, run=0, seed=protocol.seed)
             settings.append(Setting(rows, name, wording=wording))
     parts = distinct_questions(settings, kind=results.model.kind, cased=results.model.cased)
     contexts = {
@@ -116,7 +121,11 @@ def _differences_of_contexts(results: Results, stimuli: Mapping[str, Stimuli]) -
 
 
 def _differences_of_setting(stated: SettingResults, computed: SettingResults) -> Iterator[str]:
-    """Yields a line for each figure and count of one setting that differs from the computed one."""
+    """Yields a line for each figure and count of one setting that differs from the computed one.
+
+    The caller must stop at the first line, see `_differences`: a measure that is not among the
+    computed ones would be a `KeyError` afterwards.
+    """
     yield from _first_unmatched_name("measure", stated.measures, computed.measures)
     for name, measure in stated.measures.items():
         yield from _differences_of_measure(name, measure, computed.measures[name])
@@ -133,7 +142,11 @@ def _differences_of_setting(stated: SettingResults, computed: SettingResults) ->
 
 
 def _differences_of_measure(name: str, stated: Figure, computed: Figure) -> Iterator[str]:
-    """Yields a line for each difference between two figures of a measure, or of their levels."""
+    """Yields a line for each difference between two figures of a measure, or of their levels.
+
+    The caller must stop at the first line, see `_differences`: a break-down or level that is not
+    among the computed ones would be a `KeyError` afterwards.
+    """
     yield from _differences_of_figure(name, stated, computed)
     yield from _first_unmatched_name(f"break-down of {name}", stated.by, computed.by)
     for by, levels in stated.by.items():

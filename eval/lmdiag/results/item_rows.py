@@ -76,6 +76,7 @@ def items_of_predictions(
         unperturbed = replace(predictions, perturbation=NONE)  # the rows are perturbed already
         folds = folds_for(model)
         kind = model.kind if model else "masked"
+        # predictions do not say k and threshold: they are the default ones
         scores = item_scores(stimuli, unperturbed, Protocol(), folds, kind)
     facts = {"model": model_label(model)}
     if model:
@@ -139,10 +140,11 @@ def item_rows(
         return data.loc[parts.pop("row")].reset_index(drop=True).join(parts)
     has_blank = stimuli.diagnostic.asks != "sentence"
     nats = np.array(predictions.log_prob, dtype=float)  # None becomes NaN
-    data["surprisal"] = 0.0 - nats / math.log(2)
+    data["surprisal"] = 0.0 - nats / math.log(2)  # `-nats` would give -0.0 for a certain word
     data["probability"] = np.exp(nats)
     if has_blank:
         if predictions.entropies:
+            # a row with a blank has a list of one entropy, or None
             data["entropy"] = [bits and bits[0] for bits in predictions.entropies]
         data["rank"] = predictions.rank
     data["n_tokens"] = predictions.n_tokens
@@ -223,6 +225,7 @@ def part_rows(
             "between the regions in the column sentence"
         )
     records = []
+    # a region without words has the surprisal that formulas of test suites take, or none
     empty_bits = EMPTY_REGION_BITS if stimuli.form == "suites" else math.nan
     sentences = stimuli.columns()["sentence"]
     for row in range(len(sentences)) if rows is None else rows:

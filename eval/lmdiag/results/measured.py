@@ -55,10 +55,13 @@ class Measures(Presentable, dict[str, Figure]):
         task = stimuli.task
         setting = predictions.perturbation, predictions.run
         self.scores = item_scores(stimuli, predictions, protocol, folds, kind)
-        evaluated = evaluate(stimuli, [predictions], protocol, folds, kind, [self.scores], model)
+        evaluated = evaluate(
+            stimuli, [predictions], protocol, folds, kind, scores=[self.scores], model=model
+        )
         super().__init__(evaluated.measures)
         self.results = results_of_setting(stimuli, predictions.perturbation, evaluated, model)
         predictions_of_task = {task: {setting: predictions}}
+        # a run without a directory, by which the measures are shown as those of a run are
         self.run = Run(Path(), self.results, {task: stimuli}, predictions_of_task)
         self.run.scores[task, *setting] = self.scores  # of these folds, not of the model's
         self.signature = evaluated.signature

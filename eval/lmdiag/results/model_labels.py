@@ -65,7 +65,9 @@ def distinct_names(ids: Iterable[str]) -> dict[str, str]:
     """
     names = {model_id: _last_parts(model_id, 1) for model_id in ids}
     most_parts = max((len(_parts(model_id)) for model_id in names), default=0)
-    for n_parts in range(2, most_parts + 2):  # names that are still equal get one part more
+    # Names that are still equal get one part more. The last number is one above that of the parts:
+    # "frequency:en" is a single part, and has its language as the second one.
+    for n_parts in range(2, most_parts + 2):
         n_models = Counter(names.values())
         for model_id, name in names.items():
             if n_models[name] > 1:
@@ -190,7 +192,7 @@ def _with_last_layers(
         """Returns what two entries of one model have in common."""
         return model.id, model.revision, model.name
 
-    pairs = [*zip(models, asked, strict=False)]  # `asked` may be ()
+    pairs = [*zip(models, asked, strict=False)]  # `asked` may be (): then the result is []
     with_inner_layers = {key(model) for model, query in pairs if model and query.layer is not None}
     queries = []
     for model, query in pairs:

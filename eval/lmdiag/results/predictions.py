@@ -273,17 +273,19 @@ def _checked_columns(
     from pydantic import ValidationError
 
     columns: dict[str, list[Any]] = dict.fromkeys(PER_ROW, [None] * len(raw_columns["id"]))
+    # each value by the type of its column
     for name, values in raw_columns.items():
         column_type: Any = list[COLUMNS[name][0]]  # type: ignore[misc]
         try:
             columns[name] = type_adapter(column_type).validate_python(values, strict=True)
         except ValidationError as error:
-            problem = first_problem(error)
+            problem = first_problem(error)  # its location is the row, then the place in the value
             row_name = place(int(problem.location[0]))
             rule = f"{name} must be {COLUMNS[name][1]}"
             raise BadInput(
                 f"{row_name}: {name}{problem.path(1)} is {problem.given}; {rule}"
             ) from None
+    # the values of a row together
     names = ("log_prob", "top_words", "top_log_probs", "words", "labels")
     rows = zip(*(columns[name] for name in names), strict=True)
     for row, (log_prob, top_words, top_log_probs, words, labels) in enumerate(rows):
@@ -566,6 +568,7 @@ def normalise(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
         raise BadInput(f"{where} is empty: write one prediction per line")
     if all(value is None for value in (*part.top_words, *part.log_prob, *part.words)):
         raise BadInput(f"{where} has neither top_words nor log_prob: nothing can be computed")
+    # a list that only some rows have would give a figure over these rows alone
     for name, values in (("top_words", part.top_words), ("words", part.words)):
         pairs = zip(part.id, values, strict=False)  # without words of sentences, `words` is []
         ids_without = [row_id for row_id, value in pairs if value is None]
@@ -573,6 +576,7 @@ def normalise(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
             raise BadInput(
                 f"{where}: {name} are not given for id {ids_without[0]}; give all or none"
             )
+    # sentences: sums over their words, in place of what no row gives
     log_prob = part.log_prob
     n_tokens = part.n_tokens
     words_of_rows: list[tuple[WordSpan, ...] | None] = []

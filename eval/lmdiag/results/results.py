@@ -112,7 +112,8 @@ class Figure:
         """Two-sided p of the exact binomial test of a proportion against its chance level.
 
         The test is over the items that are not tied. None without a chance level, if all items are
-        tied, and for a mean of shares, which is not a count of successes.
+        tied, and for a mean of shares, which is not a count of successes; a mean of 0 or 1, of
+        which all shares are 0 or all are 1, is such a count, and is tested.
         """
         if self.value is None or self.chance is None or not self._n_untied:
             return None
@@ -404,6 +405,7 @@ def read_record(kind: type[Record], file: Path, most: int = MAX_DOCUMENT) -> Rec
         table = document.get("table")
         if isinstance(table, dict) and isinstance(table.get("critical"), str):
             table["critical"] = [table["critical"]]  # earlier runs have one column, and no list
+    # as JSON, in which a strict check takes a list for a tuple; in Python values it does not
     try:
         adapter = type_adapter(kind)  # type: ignore[arg-type]  # a class is hashable
         record: Record = adapter.validate_json(json.dumps(document), strict=True)

@@ -491,6 +491,7 @@ def load_runs(
     stimuli_read: dict[str, Stimuli] = {}
     runs = []
     for path in paths:
+        # of a path with several runs or none, `read_results` says what is wrong
         folders = run_folders([Path(path)])
         folder = folders[0] if len(folders) == 1 else Path(path)
         results = read_results(folder)
@@ -535,11 +536,12 @@ def _rows_of(
         "revision": revision,
         "limit": results.protocol.limit,
         "seed": results.protocol.seed,
-        "allow_duplicates": True,
+        "allow_duplicates": True,  # of identical rows, the run has kept one
         **results.table.stored(),
     }
     rows_of_task = {}
     for task, expected in results.data.tasks.items():
+        # cloze norms were made from people's responses
         task_options: dict[str, Any] = {"responses": expected.form == "cloze", **reading_options}
         key = repr((source, task, sorted(task_options.items())))
         if key not in stimuli_read:
@@ -592,6 +594,7 @@ def open_run(path: Path, results: Results, stimuli: Mapping[str, Stimuli]) -> Ru
     run = Run(path, results, stimuli, predictions)
     computed_results: dict[str, dict[str, SettingResults]] = {}
     for task, settings in predictions.items():
+        # settings that the results lack: `check_figures` compares those that they have
         for setting, shuffle in settings:
             problem = ""
             if setting not in results.tasks.get(task, {}):

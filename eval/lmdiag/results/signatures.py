@@ -214,6 +214,7 @@ def protocol_slug(protocol: Protocol, *, has_digests: bool = False) -> str:
             text = "+".join(map(str, value)) if name == "k" else str(value)
             parts.append(f"{name}{text}")
     for knob in _changed_knobs(protocol):
+        # a chat template with the default instruction is named by a word without a digest
         has_template = knob.has_template(protocol)
         is_usual = has_template and protocol.instruction in ("", INSTRUCTION)
         name = knob.template if has_template else knob.key
