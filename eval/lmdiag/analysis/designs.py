@@ -259,6 +259,7 @@ def analyse_table(
         table, [*names, *request.named_columns], request.orders, design.levels
     )
     levels_in_order = {name: tuple(factors[name].cat.categories) for name in names}
+    # only items with a value in every cell have contrasts
     complete_means = {group: cell_means.dropna() for group, cell_means in means.items()}
     n_incomplete = {
         group: len(cell_means) - len(complete_means[group]) for group, cell_means in means.items()
@@ -267,8 +268,9 @@ def analyse_table(
         group: effect_scores(cell_means, levels_in_order, coding)
         for group, cell_means in complete_means.items()
     }
+    # models are compared with the first one; a label is the name of a model, or the name and what
+    # tells runs of the model apart
     models = [*table["model"].unique()]
-    # a label is the name of a model, or the name and what tells runs of the model apart
     models_not_compared = tuple(
         label
         for label in models
@@ -276,6 +278,7 @@ def analyse_table(
     )
     compared_models = [model for model in models if model not in models_not_compared]
     differences = _differences_from_first(scores, compared_models)
+    # intervals of cells stay within 0 and 1 if all responses are 0 or 1
     is_accuracy = response == "correct" or bool(table[response].isin((0, 1)).all())
     return Analysis(
         response=response,
@@ -594,6 +597,7 @@ def _means_of_models(
     names = [*uses.conditions]
     if not names:
         raise BadInput(why_no_conditions(uses) or NO_CONDITION)
+    # all combinations of levels are cells, also those that no row has
     factors = _ordered_factors(table, names, request.orders, uses.conditions)
     levels = [[*factors[name].cat.categories] for name in names]
     for name, levels_of_condition in zip(names, levels, strict=True):

@@ -184,6 +184,7 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
     repeated_names = [name for name in names if names.count(name) > 1]
     if repeated_names:
         raise BadInput(f"two sets of surprisals are called {repeated_names[0]}: rename one")
+    # what is fitted, and on which rows: those for which every model has a surprisal
     full, baseline = table.procedure.formulas()
     regressions = table.procedure.regressions()  # label -> full model and baseline
     _, *controls = names_in(baseline)  # the response is named first
@@ -351,6 +352,7 @@ def _fit_selection(
     rows = selection.rows()
     fitted_rows = np.flatnonzero(selection.kept)
     n = len(fitted_rows)
+    # the two fits on the same rows, and how much more probable the responses are by the first one
     full = fit_formula(formula, rows, procedure.folds or 0)
     baseline = fit_formula(baseline_formula, rows, procedure.folds or 0)
     delta = full.log_likelihood - baseline.log_likelihood
@@ -364,6 +366,7 @@ def _fit_selection(
             margin = _Z * float(deltas.std(ddof=1)) / math.sqrt(len(deltas))
         if procedure.published_test:
             published_p = stats.sign_flip(deltas).p
+    # surprisals are fitted in the units of the procedure, and shown in bits
     units_per_bit = math.log(2) if procedure.units == "nats" else 1.0
     bits = source.values[fitted_rows] / units_per_bit
     response = rows[selection.response].to_numpy()

@@ -661,6 +661,7 @@ def _surprisals_of_table(table: HumanTable, path: Path) -> SurprisalSource:
     if SURPRISAL not in value_columns or not key_names:
         missing = f"a column of {table.name}" if value_columns else f"a column {SURPRISAL!r}"
         raise BadInput(f"{path.name} needs {missing}; it has {', '.join(columns)}")
+    # the keys of the rows of this table and of the other one, in columns of the same names
     keys = DataFrame({name: table.names(name) for name in key_names})
     surprisals = DataFrame({name: other.names(column) for name, column in key_columns.items()})
     for name in key_names:
@@ -669,6 +670,7 @@ def _surprisals_of_table(table: HumanTable, path: Path) -> SurprisalSource:
         if numbers is not None and numbers_of_other is not None:
             keys[name] = numbers
             surprisals[name] = numbers_of_other
+    # rows of several readers have the same surprisal, and become one row of the other table
     values = {name: other.numbers(column) for name, column in value_columns.items()}
     surprisals = surprisals.assign(**values).drop_duplicates()
     repeated_rows = surprisals[surprisals.duplicated(key_names)]

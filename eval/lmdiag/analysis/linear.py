@@ -337,6 +337,7 @@ def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
         residuals = y - scaled @ beta
         return beta, residuals, float((residuals[is_fitted] ** 2).sum())
 
+    # in sample: coefficients and their errors are of all rows, also if densities are held out
     beta, residuals, rss = fit_rows(np.ones(n, bool))
     in_sample_densities = _log_densities(residuals, rss / n)
     densities = in_sample_densities

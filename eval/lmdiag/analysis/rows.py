@@ -391,6 +391,7 @@ def sum_over_words(
         note += f"{n_cells:,} cells"
         note += _differing_note(rows_of_cell, rows_of_sum, [*sum_columns, response])
         return table, note + _repeated_note(table, response, readers)
+    # the words of a sum must have the same value in each column of the formula
     for name in formula_columns:
         is_within_sum = name not in (response, *sum_columns)
         if is_within_sum and rows_of_sum[name].nunique(dropna=False).gt(1).any():

@@ -113,6 +113,7 @@ class Selection:
         for condition in conditions:
             if not self._is_own_column(condition.column):  # computed, or of a model
                 self._filter(condition)
+        # a row needs a value in each column of the formulas, and by some profiles in every column
         for name in self._columns:
             is_group = name in self._groups
             is_missing = table.missing(name) if is_group else np.isnan(self.values(name))

@@ -348,6 +348,7 @@ def _not_computed(
     def has_values(column: Sequence[object]) -> bool:
         return any(value is not None for value in column)
 
+    # what measures of probabilities need
     has_log_probs = has_values(predictions.log_prob)
     has_n_tokens = has_values(predictions.n_tokens)
     lines = []
@@ -360,6 +361,7 @@ def _not_computed(
         lines.append("sensitivity_mean: the predictions have no n_tokens")
     if stimuli.diagnostic.has_regions and not any(predictions.words):
         lines.append("formulas on regions: the predictions have no words, which `lmdiag run` has")
+    # items that lack a probability
     suites = scores.get("prediction_accuracy")
     if suites and len(suites.left_out):
         n_left_out = len(suites.left_out)
@@ -373,6 +375,7 @@ def _not_computed(
             f"rank: {n_unranked} of {len(predictions.id)} words have none; in unit word and on a "
             "server, only words of the top list have one"
         )
+    # what measures of top words and of verbs need
     if has_words and not has_values(predictions.top_words):
         lines.append("all measures of the top words: the predictions have no top_words")
     if has_words:

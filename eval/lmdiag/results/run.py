@@ -101,6 +101,7 @@ class RunDirectory:
         self.take()
         if overwrite:
             self._remove(RESULTS, IDENTITY, PREDICTIONS, REPORT, SCORES_OF_EARLIER_VERSIONS)
+        # a finished run says whose directory it is, or else the file of a run that was begun
         results = _read_without_checks(self.path) if (self.path / RESULTS).exists() else None
         owner = results.identity if results else self._identity_of_begun_run()
         self._refuse_other_run(identity, owner)
