@@ -387,6 +387,7 @@ def _check_predictors(x: DataFrame, folds: int) -> Values:
     scale = np.sqrt((x**2).mean().to_numpy(float))
     # of a QR decomposition, the diagonal of R has what earlier columns leave of each column
     r = np.linalg.qr(x.to_numpy(float) / scale, mode="r")
+    # the length of a scaled column is sqrt(n)
     share_left = np.abs(np.diag(r)) / math.sqrt(n)
     dependent = np.flatnonzero(share_left < 1e-10)  # nothing but rounding
     if dependent.size:

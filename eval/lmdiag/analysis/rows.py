@@ -54,6 +54,9 @@ A column of the data with such a name has `_data` at its end."""
 def with_numbers(table: DataFrame, response: str, name: str) -> DataFrame:
     """Returns a table whose response, or the surprisals that it is computed from, are numbers.
 
+    A table without such a column is returned as it is: it is refused later, when the response is
+    computed (`with_response`).
+
     Args:
         table: values may be texts. The index has the numbers of the rows, for messages.
         response: a column, or "probability", "log_odds" or "correct".

@@ -163,7 +163,8 @@ class Selection:
             else:
                 values = self.values(column)
                 is_missing = np.isnan(values)
-                is_met = _COMPARE[sign](values, float(TRUTH.get(value, value)))
+                number = float(TRUTH.get(value, value))  # true is 1, and false is 0
+                is_met = _COMPARE[sign](values, number)
         except ValueError:
             raise BadInput(f"filter {text!r}: {value!r} is not a number") from None
         except BadInput as problem:

@@ -433,6 +433,7 @@ class Diagnostic:
         ['9', '10']
         """
         names = list(levels)
+        # numbers of so few digits are exact as floats
         if all(re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", name) for name in names):
             return sorted(names, key=float)
         order = list(self.level_labels.get(by, ()))
@@ -451,6 +452,7 @@ class Diagnostic:
         if by in self.verbatim:
             return level
         words = level.replace("/", ", ").replace("_", " ")
+        # such a level says nothing without the name of its break-down
         is_bare = re.fullmatch(r"[-\d.]+|true|false|yes|no", words, re.IGNORECASE)
         return f"{by} {words}" if is_bare else words
 
@@ -474,7 +476,7 @@ def levels_of(column: Sequence[object]) -> Labels:
         return [None] * len(column)
     levels: list[str | None] = []
     for value in column:
-        is_nan = value != value
+        is_nan = value != value  # no other value differs from itself
         if value is None or value == "" or is_nan:
             levels.append(None)
         else:

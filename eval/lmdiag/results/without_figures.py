@@ -25,7 +25,7 @@ def without_any_figure(results: Results, name: str, task: str = "") -> list[str]
         settings = list(results.tasks[name_of_task].values())
         if any(_has_figure_of_model(setting) for setting in settings):
             continue
-        first_setting = settings[0]
+        first_setting = settings[0]  # all settings ask for the same words
         causes = list(_causes(results, name_of_task, first_setting))
         if not causes:
             causes = [visible(line) for line in first_setting.not_computed]
