@@ -177,6 +177,7 @@ def plan_data(folder: Path, repo_id: str, *, benchmark: bool = False) -> Commit:
             f"{folder} is not a built data set (it has no {_PROVENANCE} that lists its files): "
             "make one with `lmdiag build DIR`"
         )
+    # every file that was built is there and unchanged; files that were not built are ignored
     for path, digest in digest_of_file.items():
         if path not in files or hashlib.sha256(files[path]).hexdigest() != digest:
             raise BadInput(

@@ -309,6 +309,7 @@ def compare_runs(
             # a pair without common items is undefined, which is shown if a run has items at all
             if pair and (len(pair.base.items) or len(pair.new.items) or pair.n_tied):
                 pairs.append(pair)
+    # measures are chosen by the names that both runs have, and before p-values are adjusted
     if measures and "all" not in measures:
         available_measures = dict.fromkeys(pair.key.measure for pair in pairs)
         chosen = select_measures(measures, available_measures)

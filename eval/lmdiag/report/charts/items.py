@@ -253,7 +253,7 @@ def target_cloze(task_runs: TaskRuns, chart: Chart) -> Iterator[Plot]:
     Runs in which the model chooses among options have no chart.
     """
     if task_runs.runs[0].results.protocol.elicitation == "choice":
-        return
+        return  # shares of options are not probabilities of words, as human cloze is
     tables = [_cloze_table(items) for items in task_runs.items]
     values = pd.concat([table["probability"] for table in tables])
     channels = {

@@ -112,6 +112,7 @@ def _tables(output: Output, width: float) -> Iterator[dict[str, Any]]:
     n_tables = dict[str, int]()
     for section in output.sections:
         for grid in section.grids:
+            # a table that is too wide is divided by columns, and each part that is too long by rows
             column_parts, layout_width = _layout(with_one_label_column(grid), width)
             parts = [part for columns in column_parts for part in _parts_of_rows(columns)]
             is_divided = len(parts) > 1
