@@ -147,6 +147,7 @@ def load(
     given: dict[str, Any] = {**reading}
     row_options = pop_options(RowOptions, given)  # leaves those of tables
     options = TableOptions.of(given)
+    # the rows as they were read, of a data set or in memory
     if isinstance(data, str | Path):
         source = str(data)
         dataset = find(source, revision)
@@ -171,6 +172,7 @@ def load(
         commit = None
         table = _memory_rows(data, task)
         responses = responses or are_responses(table, options)
+    # the stimuli that they are: of an extended set, of responses, or of the user's own table
     if task in EXTENDED_SETS and {*table.columns} == {TEXT}:
         table = extended_rows(table, task)
     if responses:

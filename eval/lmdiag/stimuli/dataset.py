@@ -76,7 +76,7 @@ def read_file(path: Path, sheet: str = "", *, raw: bool = False) -> Table:
     if suffix not in _SUFFIXES:
         remedy = f"give a directory or a file ending in {', '.join(_SUFFIXES)}; save others as csv"
         raise BadInput(f"{path} cannot be read as data: {remedy}")
-    if suffix == ".json" and not json_layout(path):
+    if suffix == ".json" and not json_layout(path):  # one object, and no rows: a test suite
         from lmdiag.stimuli.syntaxgym import suite_rows
 
         return suite_rows(read_json(path), str(path), path.stem)
@@ -269,6 +269,7 @@ def _task_of(data: str, path: Path) -> str:
         is_own = bool(built_in[task].missing_columns(columns))
     else:  # verbs, if it has no targets
         is_own = "target" in columns
+    # sentences and pairs are own data, too: diagnostics of lmdiag have rows with a blank
     return path.name if is_own or form_of(columns) else task
 
 

@@ -71,6 +71,7 @@ def are_responses(table: Table, options: TableOptions) -> bool:
     has_texts = "context" in plain or "sentence" in plain
     if table.form or "target" in plain or not (has_words and has_texts):
         return False
+    # the columns fit if nothing has to be named once the words are called responses
     word_column = next(name for name in columns if folded(name) in ("response", "word"))
     columns["response"] = columns.pop(word_column)
     proposal = responses(TableLayout(columns))
@@ -100,6 +101,7 @@ def response_rows(table: Table, options: TableOptions) -> Table:
     table = first_steps(table, options, _KNOWN)
     if options.wide and not has_item:  # contexts may repeat, and the numbers of rows do not
         table = table.with_columns({}, without=("item",))
+    # the rows as texts: contexts, and responses in the column target
     table = _with_contexts(table, options.gap)
     _refuse_unread_amounts(table)
     rows = _rows_as_texts(table)
@@ -112,6 +114,7 @@ def response_rows(table: Table, options: TableOptions) -> Table:
         raise BadInput(f"{table.name} has no responses: {_RULE}")
     _check_contexts(table, filled)
     items = _with_item_per_context(filled)
+    # what was read otherwise than it is written, or not at all
     notes = [*table.notes]
     if "item" not in table.columns:
         notes.append("no column item: each context is an item")
@@ -330,6 +333,7 @@ def _check_contexts(table: Table, rows: DataFrame) -> None:
     differing_rows = rows.index[contexts != first_spelling]
     if differing_rows.size:
         row = differing_rows[0]
+        # `idxmax` of truth values is the first true one
         earlier = table.where((contexts == first_spelling[row]).idxmax())
         problem = f"the context differs from that in {earlier} in case, blanks or punctuation alone"
         raise table.error(row, f"{problem}: write both alike")

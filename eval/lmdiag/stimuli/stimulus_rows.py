@@ -252,7 +252,7 @@ def sample(
         least = min(n_drawn_alone(levels) for levels in strata[shared])
         return n_drawn[shared], least, digest(shared)
 
-    def rank_of_levels(levels: _Levels) -> tuple[int, int, bytes]:
+    def rank_of_levels(levels: _Levels) -> tuple[int, int, bytes]:  # `shared`: of the loop below
         return n_drawn[shared, levels], n_drawn_alone(levels), digest(levels)
 
     sampled_rows: list[int] = []

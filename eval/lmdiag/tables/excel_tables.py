@@ -131,7 +131,7 @@ def _has_computed_values(archive: zipfile.ZipFile) -> bool:
     """Whether the file has the values of its formulas, as Excel stores them.
 
     XlsxWriter stores 0 for each formula, and asks Excel to compute all values on opening
-    (fullCalcOnLoad). Where the attribute is missing, openpyxl reads it as true.
+    (fullCalcOnLoad). The XML is read here because openpyxl takes a missing attribute for true.
     """
     for part in archive.namelist():
         if part.endswith("/workbook.xml"):

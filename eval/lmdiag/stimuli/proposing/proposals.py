@@ -172,7 +172,7 @@ class UnknownLayout(BadInput):
         needs = "give context and target, or a sentence, or sentence_good and sentence_bad"
         proposed = [reading.options for reading in self.readings] or self.candidates[:1]
         hint = f"perhaps {', or '.join(map(as_typed, proposed))}"
-        if self.other:
+        if self.other:  # a command that may read it, or why none does
             hint = f"it may have {self.other.text()}" if self.other.command else self.other.text()
         if self._layout.pair and not (self.other and self.other.command):
             good, bad = self._layout.pair

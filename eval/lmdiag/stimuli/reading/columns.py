@@ -108,18 +108,26 @@ def name_columns(
             names.append(f"{column}{DATA_SUFFIX}" if is_taken else column)
         for name in names:
             renamed[name] = values
-    # what was renamed, in one line
-    shown = [f"{column} as {name}" for name, column in sources.items() if name != column]
-    if not copies:
-        # an id of several rows, as that of an item, is common and needs no line
-        shown += [f"{name} as {name}{DATA_SUFFIX}" for name in unfit if name != "id"]
-    if len(shown) > _MOST_SHOWN:
-        shown = [*shown[:3], "...", shown[-1]]
-    if shown:
-        notes.insert(0, f"columns: {', '.join(shown)}")
-    notes = [*table.notes, *notes]
+    notes = [*table.notes, *_notes_on_renamed(sources, () if copies else unfit), *notes]
     rows = DataFrame(renamed, index=table.rows.index)
     return replace(table, rows=rows, chosen=chosen, sources=sources, notes=tuple(notes))
+
+
+def _notes_on_renamed(sources: Mapping[str, str], unfit: Iterable[str]) -> list[str]:
+    """One line on the renamed columns, as ["columns: Sentence as sentence, good as good_data"].
+
+    [] where no column is renamed. Of many columns, the first three and the last are shown.
+
+    Args:
+        sources: known name -> the column that gets this name.
+        unfit: known names that are columns with values of another kind, and get `_data`.
+    """
+    shown = [f"{column} as {name}" for name, column in sources.items() if name != column]
+    # an id of several rows, as that of an item, is common and needs no line
+    shown += [f"{name} as {name}{DATA_SUFFIX}" for name in unfit if name != "id"]
+    if len(shown) > _MOST_SHOWN:
+        shown = [*shown[:3], "...", shown[-1]]
+    return [f"columns: {', '.join(shown)}"] if shown else []
 
 
 def _spellings(

@@ -100,21 +100,7 @@ def with_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Tabl
     form = form_of(table.columns, table.chosen.keys() & table.columns.keys())
     # sentences, also those after contexts, whose columns look like rows with a blank
     if form == "sentences" or has_contexts:
-        form = "sentences"
-        refuse_fragments(table)
-        table = with_regions(table, options.separator, options.language)
-        if options.language and "regions" not in table.columns:
-            rule = "--language is for parts of sentences, and the sentences are whole"
-            raise BadInput(f"{table.name}: {rule}: leave it out")
-        table = with_critical(table, options.critical, options.wide)
-        if has_contexts:
-            table = _after_contexts(table)
-        # a column of targets is read where it has the critical words
-        critical_columns = [column_and_start(text, ())[0] for text in options.critical]
-        if "target" in table.columns and critical_columns != ["target"]:
-            remedy = "___ or --gap TEXT marks its place"
-            table = table.with_notes(f"target: not read, since no sentence has a gap; {remedy}")
-        return replace(table, form=form)
+        return _sentence_rows(table, options, has_contexts=has_contexts)
     # pairs, and rows with a blank
     for name, value in (("separator", options.separator), ("critical", options.critical)):
         if value:
@@ -131,6 +117,30 @@ def with_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Tabl
         note = "sentence: not read, since a row is a word in its context"
         table = table.with_notes(f"{note}; --columns sentence=sentence reads it instead")
     return _with_spaces(table, options.language) if options.language else table
+
+
+def _sentence_rows(table: Table, options: TableOptions, *, has_contexts: bool) -> Table:
+    """The table of the form "sentences", with the regions and critical words of its sentences.
+
+    Args:
+        table: with a column of sentences, or with columns of regions.
+        options: separator, critical, language and wide columns.
+        has_contexts: whether contexts stand before the sentences, which then begin with them.
+    """
+    refuse_fragments(table)
+    table = with_regions(table, options.separator, options.language)
+    if options.language and "regions" not in table.columns:
+        rule = "--language is for parts of sentences, and the sentences are whole"
+        raise BadInput(f"{table.name}: {rule}: leave it out")
+    table = with_critical(table, options.critical, options.wide)
+    if has_contexts:
+        table = _after_contexts(table)
+    # a column of targets is read where it has the critical words
+    critical_columns = [column_and_start(text, ())[0] for text in options.critical]
+    if "target" in table.columns and critical_columns != ["target"]:
+        remedy = "___ or --gap TEXT marks its place"
+        table = table.with_notes(f"target: not read, since no sentence has a gap; {remedy}")
+    return replace(table, form="sentences")
 
 
 def _have_contexts(table: Table, options: TableOptions) -> bool:

@@ -13,7 +13,7 @@ steps; those on words, responses and tables of items take the first three, which
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -163,13 +163,7 @@ def _with_texts_once(table: Table) -> Table:
     }
     # columns that have several values in the rows of some text
     differing = {x: v for x, v in columns.items() if not _is_constant_within(v, codes)}
-    # rows that differ in regions, expected words and the like are several stimuli of one text
-    differ_in_stimuli = not {*differing}.isdisjoint(ITEM_COLUMNS - {"condition"})
-    if has_items:  # without responses, the rows of a text may be of several conditions
-        are_responses = any(_may_have_responses(name, v) for name, v in differing.items())
-    else:  # the rows of a text may be of several items
-        are_responses = not any(_may_be_items(name, v, codes) for name, v in differing.items())
-    if differ_in_stimuli or not are_responses:
+    if _are_stimuli(differing, codes, has_items=has_items):
         return table
     unit = "sentences" if table.form else "texts"
     of_items = " of items" if has_items else ""
@@ -178,6 +172,24 @@ def _with_texts_once(table: Table) -> Table:
     if differing:
         note += f", without {first_few([*differing])}, which differ between its rows"
     return table.of_rows_at([*first_row.values()]).with_columns({}, note, without=differing)
+
+
+def _are_stimuli(
+    differing: Mapping[str, DistinctValues], texts: NDArray[np.intp], *, has_items: bool
+) -> bool:
+    """Whether the rows of one text may be several stimuli, and not responses to one.
+
+    Args:
+        differing: columns with several values in the rows of some text.
+        texts: number of the text of each row, (n rows,).
+        has_items: whether the table has a column of items.
+    """
+    if not {*differing}.isdisjoint(ITEM_COLUMNS - {"condition"}):
+        return True  # they differ in expected words, for example
+    if has_items:  # without responses, the rows of a text may be of several conditions
+        return not any(_may_have_responses(name, values) for name, values in differing.items())
+    # the rows of a text may be of several items
+    return any(_may_be_items(name, values, texts) for name, values in differing.items())
 
 
 def _may_have_responses(name: str, values: DistinctValues) -> bool:
