@@ -312,10 +312,10 @@ class TypedCommand(App):
         for argument in self.assemble_argument_collection():
             if argument.names and argument.show:
                 groups.setdefault(_group_of(argument), []).append(argument.names[0])
-        groups.pop("", None)  # the most used ones
+        groups.pop("", None)  # the most used ones, which need no name after `--help`
         name = self.name[0]
         if name not in MOST_USED or typed == "all":
-            return
+            return  # `help_group` stays "all"
         if typed and typed not in groups:
             choices = ", ".join((*groups, "all"))
             raise BadInput(
@@ -472,7 +472,7 @@ def _error_message(error: BaseException, command: str) -> str:
             return f"cannot write{problem}; what was saved is kept: {remedy}"
         return f"cannot read or write{problem}"
     if isinstance(error, CycloptsError):
-        every = " all" if command in MOST_USED else ""
+        every = " all" if command in MOST_USED else ""  # `--help` alone shows ten options
         typed = f"lmdiag {command}".strip()
         return f"{_usage_message(error, command)} See `{typed} --help{every}`."
     return str(error)

@@ -349,8 +349,10 @@ class Models:
         revisions_of_models: list[tuple[str, Sequence[str | None]]] = []
         for model, revision in named_models(self.model, self.revision):
             typed_revisions = revisions_of(model, self.revision)
+            # `revision` is that of a line of @FILE; `named_models` refuses --revision beside it
             model_revisions = typed_revisions if revision is None else [revision]
             revisions_of_models.append((model, model_revisions))
+        # one name per model, which all its revisions share
         names = self.name or (None,) * len(revisions_of_models)
         if len(names) != len(revisions_of_models) or "" in names:
             counts = f"{len(names)} for {len(revisions_of_models)} models"
@@ -360,7 +362,7 @@ class Models:
             problem = f"a name has {longest:,} characters; give at most {_LONGEST_NAME}"
             raise BadInput(f"--name: {problem}, since folders are called so")
         requested = []
-        model_of_folder = dict[str, str]()
+        model_of_folder = dict[str, str]()  # a folder may be that of one model only
         for (model, revisions), name in zip(revisions_of_models, names, strict=True):
             for revision in revisions:
                 folder = model_slug(model, revision, name)

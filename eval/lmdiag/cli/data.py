@@ -61,7 +61,7 @@ def template_command(
         cloze: write people's responses, for lmdiag cloze
         items: number of items of a design, up to 24 (default: 3)
     """
-    is_design = bool(design or regions)
+    is_design = bool(design or regions)  # regions are those of a design, too
     options.check_new_file(file, (".csv", ".tsv", ".jsonl"), overwrite=overwrite)
     if items is not None and (not is_design or items > _MOST_ITEMS):
         raise BadInput(f"--items is for --design or --regions, up to {_MOST_ITEMS}")
@@ -74,14 +74,14 @@ def template_command(
     rows = [row for _, row in reading.read_json_lines(path)]
     if is_design:
         rows = [row for row in rows if int(row["item"]) <= (items or 3)]
-    if design == "2":  # without the factor grammatical
+    if design == "2":  # one of the two factors of the file: without the factor grammatical
         rows = [row for row in rows if row["grammatical"] == "yes"]
         for row in rows:
             del row["grammatical"]
     texts = "context, target  the text to the left of the word, and the word that is scored"
     if regions:
         texts = "region_1, region_2, ...  the sentence in parts; a part may be empty"
-    elif is_design:  # rows with a blank: the third region, the verb, becomes the target
+    elif is_design:  # the file has four regions; the third, the verb, becomes the target at a blank
         for row in rows:
             start, between, verb, ending = (row.pop(f"region_{n}") for n in range(1, 5))
             row |= {"context": f"{start} {between}", "right_context": ending, "target": verb}
@@ -263,16 +263,19 @@ def leaderboard_command(
     check_target(out)
     out = reading.real_path(out)  # a link is another name of the same site and its lock
     lists = [place for place in requests if reading.is_file(Path(place))]
+    # A plain name, as "lmdiag", may be a Hub id or a folder. If the folder is one of requests, a
+    # stranger may have put it there in place of the data: then it must be typed as "./lmdiag".
     data_set, revision = split_revision(data)
     folder = reading.real_path(Path(data_set))
     is_name = reading.exists(folder) and not data.startswith((".", "/", "~"))
-    for place in requests:  # a folder among the requests of strangers must not be read by its name
+    for place in requests:
         if is_name and folder.is_relative_to(reading.real_path(Path(place))):
             raise BadInput(f"--data {data} is a folder of {place}: write ./{data} to read it")
     listed = [entry for file in lists for entry in listed_models(options.read_models(file))]
     requested = read_requests(place for place in requests if place not in lists)
     runs = out.with_name(f"{out.name}-runs")
     board = Board(runs, data_set, revision, tasks, device, max_parameters, time_limit)
+    # one command at a time makes runs and writes the site
     with board.locked():
         all_entries = (*listed, *board.capped(requested))
         entries = {entry.key: entry for entry in all_entries}.values()  # each run once

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lmdiag.report.run_report import Report
     from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
+    from lmdiag.runs.processes import Processes
     from lmdiag.runs.run_model import RunOptions
 
 
@@ -85,6 +86,7 @@ class CommandRunning(options.CommandRecording, Running):
         """
         from lmdiag.runs.run_model import RunOptions
 
+        # without `tp`, which is an option of how the model is loaded
         fields = {field: getattr(self, field) for field in Running.__dataclass_fields__}
         return RunOptions(name=name, **fields)
 
@@ -107,10 +109,14 @@ def run_command(
     """Runs every model at every revision and writes reports; returns the exit code.
 
     A model that fails does not stop the others.
+
+    accelerate or torchrun may start several processes, of which each runs this whole function. All
+    of them read the data, and ask their part of the questions about each model. Only the first one
+    gets runs, so that it alone prints and writes. Errors of one process are raised on all of them
+    (`Processes.shared_errors`), so that all go on with the same model.
     """
     from lmdiag.results import model_slug, record_failure
     from lmdiag.runs.processes import Processes
-    from lmdiag.runs.run_model import run_layers, run_model
 
     # a knob whose value is a text, as --prompt, may be given as the name of a file with the text
     text_names = [knob.name for knob in KNOBS.values() if knob.is_text]
@@ -137,18 +143,14 @@ def run_command(
             run_options = running.for_model(name)
             problem = ""
             try:
-                if query.layers:
-                    runs_of_model = run_layers(
-                        model, model_options, query.layers, inputs, run_options, processes
-                    )
-                else:
-                    run = run_model(model, model_options, inputs, run_options, processes)
-                    runs_of_model = [run] if run else []  # none but on the first process
+                runs_of_model = _runs_of_model(
+                    model, model_options, query.layers, inputs, run_options, processes
+                )
                 if len(runs_of_model) == 1:  # several layers have one page that compares them
                     _finish_run(runs_of_model[0], is_shown=len(requested) == 1, as_json=as_json)
                 runs += runs_of_model
             except BadInput as error:  # does not stop the other models
-                if len(requested) == 1:
+                if len(requested) == 1:  # there are no others: the error ends the command
                     raise
                 failed_model = f"{model} at {revision}" if revision else model
                 failures.append(failed_model)
@@ -164,11 +166,36 @@ def run_command(
     _finish_runs(
         runs, running.output, options_that_differ, has_failures=bool(failures), as_json=as_json
     )
-    if not failures or not processes.is_first:
+    if not failures or not processes.is_first:  # the first process speaks for all
         return 0
     sys.stdout.flush()  # so that the tables stand before the next line
     say(f"lmdiag: {len(failures)} of {len(requested)} runs failed: {', '.join(failures)}")
     return ERROR
+
+
+def _runs_of_model(
+    model: str,
+    model_options: LoadOptions,
+    layers: Sequence[str],
+    inputs: Inputs,
+    run_options: RunOptions,
+    processes: Processes,
+) -> list[Run]:
+    """Runs one model; returns its run, or with layers the run of each layer.
+
+    Args:
+        layers: what was typed for --layers; () for the last layer alone.
+        model, model_options, inputs, run_options, processes: see `run_model`.
+
+    Returns:
+        the finished runs; [] on all processes but the first.
+    """
+    from lmdiag.runs.run_model import run_layers, run_model
+
+    if layers:
+        return run_layers(model, model_options, layers, inputs, run_options, processes)
+    run = run_model(model, model_options, inputs, run_options, processes)
+    return [run] if run else []  # None on all processes but the first
 
 
 def _print_designs(inputs: Inputs, *, quiet: bool) -> None:
@@ -201,13 +228,18 @@ def _warn_of_tokens(inputs: Inputs) -> None:
 
 
 def _finish_run(run: Run, *, is_shown: bool, as_json: bool) -> None:
-    """Writes the page of a run, if it is not there; prints its figures and the names of its files.
+    """Writes the page of a run, if it is not there, and prints what is said when the run has ended.
+
+    Without --json, that is the figures, if `is_shown`, and the names of the files. With --json,
+    `_finish_runs` prints the figures of all runs at the end of the command. This function then
+    prints on standard error what the document does not say in words: why there are no figures, and
+    what was not computed.
 
     Args:
         run: the finished run.
-        is_shown: whether the figures are printed: only if one run is made.
-        as_json: whether the command prints one JSON document. Then this function prints neither
-            figures nor names, but the remarks that tables would have, on standard error.
+        is_shown: whether the figures are printed: only if the user requested one run. Those of
+            several runs are printed side by side at the end.
+        as_json: whether the command prints one JSON document.
     """
     from lmdiag.report.formats.terminal import print_output
     from lmdiag.report.run_report import Report, brief_output
@@ -238,9 +270,10 @@ def _finish_runs(
 ) -> None:
     """Prints the results of all runs of a command, and writes the pages that compare them.
 
-    With --json, one document is printed. Without it, the figures of several runs are printed side
-    by side. The figures of a single run were printed by `_finish_run` when it ended, unless other
-    models were requested, too, and failed: then they are printed here.
+    With --json, one document is printed: the results of the run, or a list of the results of each
+    run. Without it, the figures of several runs are printed side by side. Those of a single run
+    were printed by `_finish_run` when it ended, unless other models were requested, too, and
+    failed: `_finish_run` did not know of that, and they are printed here.
 
     Args:
         runs: the runs of the models that did not fail; empty on all processes but the first.
@@ -260,7 +293,7 @@ def _finish_runs(
         print(json.dumps(documents if len(runs) > 1 else documents[0], indent=1))
     if len(runs) > 1:
         _write_comparison(runs, output, across, as_json=as_json)
-    elif has_failures and not as_json:
+    elif has_failures and not as_json:  # one run of several models: its figures were not printed
         print_output(brief_output(Report(runs[0])))
 
 
@@ -296,7 +329,7 @@ def _write_comparison(
     pages = _comparison_pages(runs, output, across)
     try:
         for page, runs_of_page in pages.items():
-            has_all_runs = len(runs_of_page) == len(runs)
+            has_all_runs = len(runs_of_page) == len(runs)  # the report above is used again
             _write_page(page, report if has_all_runs else Report(runs_of_page, across=across))
     except BadInput as error:  # the runs differ in an option that has no effect on one of them
         say(f"lmdiag: no comparison was written: {error}")
@@ -305,6 +338,7 @@ def _write_comparison(
         paths = [visible(shlex.quote(str(run.path))) for run in runs]
         # of checkpoints and layers, the first is compared with the last
         compared_path = paths[-1 if labels.order_of(results) else 1]
+        # a command with the folder of all runs, if the directories of the runs are too many
         paths_shown = paths if len(paths) <= MOST_BESIDE else [visible(shlex.quote(str(output)))]
         may_differ = f" --across {','.join(across)}" if across else ""
         print()
@@ -329,7 +363,7 @@ def _comparison_pages(
     from lmdiag.report import labels
     from lmdiag.results import model_slug
 
-    runs_of_model: dict[Path, list[Run]] = {}
+    runs_of_model: dict[Path, list[Run]] = {}  # folder of a model -> its layers; {} without layers
     for run in runs if across else ():
         runs_of_model.setdefault(run.path.parent, []).append(run)
     pages = {
@@ -337,10 +371,10 @@ def _comparison_pages(
         for folder, layer_runs in runs_of_model.items()
         if len(layer_runs) > 1
     }
-    if len(runs_of_model) == 1:
+    if len(runs_of_model) == 1:  # all runs are layers of one model, which has a page already
         return pages
     name = runs[0].path.name
-    if labels.order_of([run.results for run in runs]):
+    if labels.order_of([run.results for run in runs]):  # checkpoints of one model
         model = runs[0].results.model
         name = f"{model_slug(trained_model(model.id, model.revision), None, model.name)}-{name}"
     pages[output / f"comparison-{name}.html"] = [*runs]
@@ -382,6 +416,9 @@ class Knobs:
         {"unit": [{"unit": "token"}, {"unit": "word"}]}. Texts, as `prompt`, and layers vary over
         the default and what the user typed: {"layer": [{"layer": None}, {"layer": 6}]}.
 
+        The result has the knobs that the user names, in this order. If the user names none, some of
+        `DEFAULT_KNOBS` may not apply to the rows: `run_members` leaves these out.
+
         `BadInput` for a knob that does not apply to the rows, and for a text or layer of a knob
         that does not vary.
 
@@ -390,6 +427,7 @@ class Knobs:
         """
         self._check_names(asks)
         values = {}
+        # all knobs, also those that do not vary: a text or layer that is typed for them is refused
         for name, knob in KNOBS.items():
             if knob.values:  # a choice, whose type has all values
                 values[name] = [{knob.name: value} for value in knob.values]
@@ -433,15 +471,16 @@ class Knobs:
         choices: list[dict[str, Any]] = [{knob.name: text} for text in texts]
         if knob.template:
             fields: dict[str, Any] = {"chat": self.chat, "instruction": self.instruction}
-            LoadOptions(**fields)  # refuses an instruction without chat
+            LoadOptions(**fields)  # raises `BadInput` for an instruction without chat
             if self.chat:
                 choices.append(fields)
         values_of_field = {knob.name: knob.values for knob in KNOBS.values()}
         # A knob may be refused without another option, as choice_prompt without elicitation. It is
-        # checked together with that option, at its last value, which is not the default.
+        # checked together with that option, at its last value, which is not the default: together
+        # with {"elicitation": "choice"}. For the prompt, `needed_options` is {}.
         needed_options = {name: values_of_field[name][-1] for name in required_options(knob.name)}
         for fields in choices:
-            LoadOptions(**needed_options | fields)
+            LoadOptions(**needed_options | fields)  # raises `BadInput` for options that do not fit
         return choices
 
 
@@ -450,10 +489,10 @@ def _typed_option(name: str, knob: Knob, typed_value: Mapping[str, Any]) -> str:
 
     Args:
         name: of the knob.
-        typed_value: the value, as fields of `LoadOptions`; that of `--chat` is no field of the
-            knob `prompt`.
+        typed_value: the value, as fields of `LoadOptions`: {"prompt": "Q: {context}"} for --prompt,
+            {"chat": True, "instruction": ""} for --chat, {"layer": 6} for --layers.
     """
-    if knob.name not in typed_value:
+    if knob.name not in typed_value:  # the template of the knob was chosen: --chat
         return f"--{knob.template}"
     return f"--{name}" if knob.is_text else f"--{name}s"
 
@@ -520,7 +559,7 @@ def _finish_multiverse(
     from lmdiag.studies.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
 
     output = running.output
-    # word frequencies stand last
+    # word frequencies stand last; any run of a model tells what the model is, here the first one
     models = sorted(models, key=lambda members: needs_no_context(members[0][1].results.model))
     runs = [run for members in models for _, run in members]
     for run in runs:
@@ -534,7 +573,7 @@ def _finish_multiverse(
     write_atomically(output / MULTIVERSE, with_digest(multiverse.to_json()))
     write_files(multiverse_output(multiverse), [output / MULTIVERSE_PAGE], width=8.0)
     showing.show(multiverse)
-    if showing.printed:
+    if showing.printed:  # with --format or --json, standard output has the result alone
         return
     console = output_console()
     saved = f"\nSaved in {visible(str(output))}: {MULTIVERSE}, {MULTIVERSE_PAGE}"

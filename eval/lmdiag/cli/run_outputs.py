@@ -57,15 +57,15 @@ def score_command(
     from lmdiag.results.original_code import is_original_output
     from lmdiag.results.predictions import read_external
 
-    missing: list[str] = []
-    notes: list[str] = []
-    if is_folder(predictions) and not is_original_output(predictions):
+    missing: list[str] = []  # ids of rows without a prediction
+    notes: list[str] = []  # how predictions of another program were read
+    if is_folder(predictions) and not is_original_output(predictions):  # a run directory
         run = results.load_run(predictions, data)
         task = task or stimuli.only_task([*run.results.tasks], str(predictions))
         shuffles = _predictions_of_setting(run, predictions, task, setting)
         protocol = _protocol_with_scoring(run, predictions, scoring)
         rows = run.stimuli[task]
-    else:
+    else:  # predictions of any program
         data = data or "lmdiag"
         task = task or stimuli.only_task(stimuli.tasks(data), data)
         rows = stimuli.load(data, task, allow_duplicates=allow_duplicates)
@@ -233,7 +233,7 @@ def report_command(
         )
         result = Report(loaded_runs, design, across, tasks, measures, items)
     is_printed = showing.printed is not None  # None without --format and --json
-    if not showing.out and not is_printed:
+    if not showing.out and not is_printed:  # nothing is asked for: the page is written
         showing = replace(showing, out=(page,))
     showing.show(result, prints=is_printed)
 

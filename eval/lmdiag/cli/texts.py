@@ -76,6 +76,7 @@ def surprisal_command(
 
     from lmdiag.frequencies import log_frequencies
 
+    # what is wrong with the arguments and the texts is said before a model is loaded
     for path in out:
         options.check_new_file(path, WRITTEN_SUFFIXES, overwrite=overwrite)
     computed_columns: Any = [name for name in columns if "=" not in name]
@@ -95,8 +96,9 @@ def surprisal_command(
     tables = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)  # also of a second model
+        # each warning is one line on standard error, without the line of code that gave it
         warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
-        all_models = options.named_models(model)
+        all_models = options.named_models(model)  # @FILE is replaced by the models of the file
         # each model is loaded in its turn of the loop
         loaded_models = reading.load_in_turn(model, entropy=entropy)
         for (name, _), loaded_model in zip(all_models, loaded_models, strict=True):
@@ -108,7 +110,7 @@ def surprisal_command(
                 layers=reading.scoring.layers,
                 **vars(batching),
             )
-            words = named_texts.of_table(words)
+            words = named_texts.of_table(words)  # with names and order of the user's table
             if len(all_models) > 1:
                 words.insert(0, "model", name)
             tables.append(words)
