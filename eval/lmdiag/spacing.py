@@ -138,6 +138,7 @@ def _joins_next(left: str, apostrophes: Apostrophes) -> bool:
     elided word as "l'".
     """
     mark = left[-1]
+    # l' joins the next word, but not where the mark may close a quotation, as in: the letter 'l'
     if mark in "'’" and apostrophes.elided(left) and not _has_open_quotation(left[:-1]):
         return True
     if mark in _QUOTES:
@@ -161,8 +162,9 @@ def _opens_quotation(before: str, mark: str, apostrophes: Apostrophes) -> bool:
     is_at_start = not before or before[-1].isspace()
     # before a mark may stand others, as in "'Yes"
     can_open = is_at_start or _joins_next(before[-_MOST_MARKS:], apostrophes)
-    if mark in "»›":
+    if mark in "»›":  # Unicode has them as closing marks: they open where an opening mark may stand
         return can_open and not _is_inside_quotation(before, mark)
+    # “ opens a quotation also within a word, unless it closes „
     is_opening_mark = unicodedata.category(mark) == "Pi"
     return can_open or (is_opening_mark and not _is_inside_quotation(before, mark))
 
@@ -184,7 +186,7 @@ def _joins_previous(left: str, right: str, apostrophes: Apostrophes) -> bool:
     words as "n't" and "'s".
     """
     mark = right[0]
-    if mark.isalpha():
+    if mark.isalpha():  # the rest of a word: n't after "do"
         return left[-1].isalpha() and bool(apostrophes.clitic(right))
     category = unicodedata.category(mark)
     is_punctuation = category[0] == "P"
@@ -194,12 +196,12 @@ def _joins_previous(left: str, right: str, apostrophes: Apostrophes) -> bool:
     is_before_word = right[1:2].isalnum()
     if mark in "“‘«‹‟‛":  # these open a quotation, and in some languages close one
         return not is_before_word and _is_inside_quotation(left, mark)
-    if mark in "'’" and is_before_word and apostrophes.begins_words:
+    if mark in "'’" and is_before_word and apostrophes.begins_words:  # Dutch 's ochtends
         return False
-    if mark == "'":
+    if mark == "'":  # it closes a quotation, or begins a part of a word; else it opens a quotation
         return not is_before_word or bool(apostrophes.clitic(right))
     if mark == '"' and len(right) == 1:  # nothing follows: it closes a quotation that is open
         return left.count(mark) % 2 == 1
-    if mark in '"”»›':
+    if mark in '"”»›':  # before a word it opens a quotation
         return not is_before_word
-    return True
+    return True  # a comma, a full stop, a closing bracket and the like

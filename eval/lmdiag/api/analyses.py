@@ -111,6 +111,7 @@ def fit(
     layers = pop_options(LayerOptions, keywords).layers
     asking = pop_options(Asking, keywords)
     procedure_fields = Procedure.__dataclass_fields__
+    # fields that both records have, as `filter`, are those of the procedure
     reading_names = TableOptions.__dataclass_fields__.keys() - procedure_fields.keys()
     reading = {name: keywords.pop(name) for name in reading_names & keywords.keys()}
     unknown = keywords.keys() - procedure_fields.keys()
@@ -120,6 +121,7 @@ def fit(
     # what remains are fields of the procedure, which has tuples in place of lists
     keywords |= {name: tuple(value) for name, value in keywords.items() if isinstance(value, list)}
     table = read_human(human, profile, Procedure(**keywords), TableOptions.of(reading))
+    # surprisals: of the columns and files that the user names, then of models, in this order
     columns_or_files = [surprisal] if isinstance(surprisal, str) else surprisal
     if [*columns_or_files] == [SURPRISAL]:
         columns_or_files = ()  # the column of the table that is read without being named, see below
@@ -127,7 +129,7 @@ def fit(
     if models:
         check_table(table)  # before any model is loaded
     sources += _surprisals_of_models(models, table, asking, layers, on_progress)
-    if not sources and SURPRISAL in table.frame.columns:
+    if not sources and SURPRISAL in table.frame.columns:  # nothing is named
         table, sources = surprisals_in_table(table)
     if not sources:
         remedy = "name a model to ask, --model MODEL, or what has them, --surprisal COLUMN or FILE"
@@ -222,6 +224,7 @@ def analyse(
     sources = _opened_sources(source)
     runs = [part for part in sources if isinstance(part, Run)]
     are_all_runs = len(runs) == len(sources)
+    # the design: that of the first run, and over it what the user names
     named_by_user: dict[str, Any] = {
         "conditions": as_names(conditions), "item": as_names(item), "region": str(region),
         "levels": _level_orders(levels), "coding": coding if coding != "sum" else "", "by": by,
@@ -229,9 +232,10 @@ def analyse(
     design = runs[0].results.design.given() if runs else {}
     # an argument at its default, which is empty, leaves the design of the run as it is
     design |= {name: value for name, value in named_by_user.items() if value}
+    # what the runs asked: "word", "sentence" or both
     asked_units = {rows.diagnostic.asks for run in runs for rows in run.stimuli.values()}
     labels = labels_of(runs)
-    if are_all_runs:
+    if are_all_runs:  # a table among the sources has responses of its own
         causes = _why_no_figures(runs, labels, task)
         if causes:
             raise BadInput(" ".join(causes).rstrip("."))
@@ -245,6 +249,7 @@ def analyse(
     if design.get("region") == WHOLE_SENTENCE:
         per = "sentence"
         design.pop("region")
+    # the items of each source as a table
     label_of_run = iter(labels)  # the next label is that of the next run among the sources
     frames = []
     notes: dict[str, None] = {}  # as a set, in order
@@ -259,12 +264,14 @@ def analyse(
         )  # fmt: skip
         frames.append(frame)
         notes |= dict.fromkeys(notes_of_source)
-        if is_table_file(part):
+        if is_table_file(part):  # a run has its facts already; predictions and frames have no name
             facts_of_sources[Path(str(part)).name] = f"{len(frame):,} rows"
+    # the tables of all sources are analysed as one
     table = items_of(frames)
     if "levels" in design and not named_by_user["levels"]:
         design["levels"] = _orders_of_present_levels(design["levels"], table)
     analysis = analyse_table(table, response=response, formula=formula, **design)
+    # what a response is of, in words, if all sources asked the same
     row_part = PARTS_OF[asked_units.pop()] if are_all_runs and len(asked_units) == 1 else ""
     are_all_tables = all(isinstance(part, DataFrame) or is_table_file(part) for part in sources)
     return replace(
@@ -401,8 +408,11 @@ def _read_source(
     elif not isinstance(source, DataFrame):
         source_name = Path(source).name
     frame, notes = read_frame_rows(
-        table, options, known_columns, copies=True, text=response, reads=("good", "contrast")
-    )
+        table, options, known_columns,
+        copies=True,  # columns stay under the user's names, too, which formulas have
+        text=response,  # wide columns have responses, and not texts
+        reads=("good", "contrast"),  # options of pairs that apply to tables of items, too
+    )  # fmt: skip
     if isinstance(table, DataFrame):
         frame = frame.set_axis(range(1, len(frame) + 1))  # messages name rows by the index
     return with_numbers(frame, response, source_name), notes

@@ -144,6 +144,7 @@ def _check_rows(
         return _check_unknown_layout(record, source, unknown, table)
     tokens = tuple(_byte_split_lines(rows, model)) if model else ()
     record = replace(_check_stimuli(record, source, rows), tokens=tokens)
+    # only sentences that are read as a whole may also be read with a context before them
     if record.command != "run" or rows.form != "sentences" or rows.regions or not source:
         return record
 
@@ -192,6 +193,7 @@ def _check_stimuli(record: TableCheck, source: Table | None, rows: Stimuli) -> T
     """Adds to the record what is read of stimuli: texts, design, columns and warnings.
 
     Args:
+        record: the record so far: the options, the size of the table and its first rows.
         source: the table as its file has it; None for test suites.
         rows: the stimuli that were read from it.
     """
@@ -207,8 +209,9 @@ def _check_stimuli(record: TableCheck, source: Table | None, rows: Stimuli) -> T
     is_cloze = rows.form == "cloze"
     source_columns = columns if source is None else source.columns
     other_rows = None
-    if not is_cloze and not rows.compared:
+    if not is_cloze and not rows.compared:  # a table of compared pairs has no other rows
         other_rows = _rows_beside_sentences(rows, source_columns)
+        # responses may also stand beside other stimuli than sentences
         other_rows = other_rows or responses_beside_texts(source_columns)
         other_rows = _with_item_of(other_rows, rows, source_columns)
     record = replace(
@@ -230,9 +233,10 @@ def _check_stimuli(record: TableCheck, source: Table | None, rows: Stimuli) -> T
         warnings=tuple(design.warnings),
         other=other_rows.text() if other_rows else "",
     )
+    # what each column is used for, by the name under which it is read
     use_of_text = _RESPONSES if is_cloze else {name: name for name in design.texts}
     uses = [CheckedColumn(name, use) for name, use in use_of_text.items()]
-    if design.n_items and not is_cloze:
+    if design.n_items and not is_cloze:  # `_RESPONSES` has the items of responses already
         uses += [CheckedColumn(name, "item") for name in item_columns(options, columns)]
     for name, levels in design.levels.items():
         uses.append(CheckedColumn(name, "condition", levels=levels))
@@ -262,7 +266,8 @@ def _with_item_of(
     if not items:
         return other_rows
     for name in names:
-        # the column of the file that became the column `item` of the stimuli
+        # the column of the file that became the column `item` of the stimuli; one that is called
+        # "item" in the file needs no option
         if name != "item" and columns.get(name) == items:
             return other_rows._replace(columns={**other_rows.columns, "item": name})
     return other_rows
@@ -298,7 +303,7 @@ def _rows_beside_sentences(rows: Stimuli, columns: Mapping[str, Sequence[Any]]) 
     )
     from lmdiag.stimuli.values.layouts import TableLayout
 
-    if rows.form != "sentences" or rows.regions:
+    if rows.form != "sentences" or rows.regions:  # contexts and regions are stimuli for sure
         return None
     own_columns = {name: values for name, values in columns.items() if name not in ROW_NAMES}
     layout = TableLayout(own_columns)
@@ -344,17 +349,19 @@ def _check_unknown_layout(
     record = replace(record, n_rows=len(unknown.table), lacks=unknown.lacks, command="")
     record = replace(record, columns=_checked_columns(record, source, ()))
     other_rows = unknown.other
-    named_by_user = _named_items_and_conditions(record, unknown)
-    if other_rows is None:
+    named_by_user = _named_items_and_conditions(record, unknown)  # refuses names of no column
+    if other_rows is None:  # no other command, but `run` with further options
         return _check_proposals(record, source, unknown, table)
     if other_rows.command == "analyse":
+        # what the user names takes the place of what was found; of several columns of items,
+        # `items` has all, and `columns`, which has one column per name, the first
         items = {"item": record.design.item[0]} if record.design.item else {}
         other_rows = other_rows._replace(
             columns={**other_rows.columns, **items},
             items=record.design.item,
             conditions=record.design.conditions,
         )
-    elif named_by_user:
+    elif named_by_user:  # the other commands take neither items nor conditions
         names = ", ".join(named_by_user)
         problem = f"{names} cannot be items or conditions here: {other_rows.text()}"
         raise BadInput(f"{record.file}: {problem}; leave out --item and --conditions")
@@ -366,7 +373,7 @@ def _check_unknown_layout(
         return _check_words(record, source, unknown, other_rows, table)
     if other_rows.command == "cloze":
         return _check_cloze_responses(record, source, table)
-    return record
+    return record  # no command reads the rows as they are: `other` says what they seem to be
 
 
 def _check_proposals(
@@ -457,8 +464,10 @@ def _check_responses(
 ) -> TableCheck:
     """Adds to the record what `analyse` reads of a table of responses: response, items, conditions.
 
-    Effects compare levels within items. If each item has one level of a column, and readers have
-    several levels, the readers take the place of the items.
+    Effects compare levels within items. A column of which each item has one level is no condition
+    then. If readers have several levels of such a column, and neither conditions are found nor
+    items named by the user, the table is checked once more: with the readers in the place of the
+    items, and the first such column as the condition.
 
     Args:
         record: the record so far.
@@ -484,14 +493,16 @@ def _check_responses(
         rows_of_readers = other_rows._replace(
             items=(uses.reader_column,), conditions=conditions_of_readers[:1]
         )
-        record = replace(record, other=rows_of_readers.text())
+        record = replace(record, other=rows_of_readers.text())  # with the options for this
         return _check_responses(record, source, table, rows_of_readers)
+    # what each column is used for: response, items, conditions, and what the others are
     columns = [CheckedColumn(response, "response")]
     columns += [CheckedColumn(name, "item") for name in items]
     for name, levels in uses.conditions.items():
         n_rows_of_level = uses.table.columns[name].by_count()
         n_rows = {level: n_rows_of_level[level] for level in levels}
         columns.append(CheckedColumn(name, "condition", levels=n_rows))
+    # the items are there already, as the user spells them; `other_uses` has the table's spelling
     item_columns = (*items, *(column_like(name, table.columns) for name in items))
     for name, why in uses.other_uses.items():
         if name not in item_columns:
@@ -540,7 +551,7 @@ def _check_words(
     try:
         words = read_human(table, chosen=procedure, options=record.options)
         texts = words.running_texts().texts
-    except BadInput as problem:
+    except BadInput as problem:  # what is wrong once the columns are named as proposed
         return replace(record, others=(f"then: {problem}",))
     first_text, _ = words.reads()
     record = replace(
@@ -559,6 +570,7 @@ def _check_words(
     # with a response, `fit` and, if conditions are found, `analyse` read the table, too
     response_option = f"--response {shlex.quote(response)}"
     typed = " ".join(filter(None, [as_typed(record.options), response_option]))
+    # a table with surprisals is fitted without asking a model
     model = "" if "surprisal" in unknown.columns else "--model M "
     others = [f"response: lmdiag fit {shlex.quote(record.file)} {model}{typed}"]
     if "item" in unknown.table.columns:
@@ -583,6 +595,7 @@ def _check_cloze_responses(record: TableCheck, source: Table | None, table: Any)
     except BadInput as problem:
         return replace(record, others=(*record.others, f"then: {problem}"))
     cloze_check = _check_stimuli(record, source, rows)
+    # with what the record says of the file, in place of what it says of the responses
     return replace(cloze_check, n_rows=record.n_rows, lacks=record.lacks, other=record.other)
 
 
@@ -591,7 +604,14 @@ def _uses_of_responses(
 ) -> ColumnUses:
     """Returns what each column of a table of responses is used for in an analysis over items.
 
+    Items occur in three forms here. `items` has the columns by whose values the user tells items
+    apart, as ["Experiment", "nr"]. The analysis needs one column, `item`, with the item of each
+    row. It is made of them: "2 14" for item 14 of experiment 2. The frame still has the columns of
+    the file beside it. If the file has a column `item` of its own, which the user does not name,
+    the made column takes its place.
+
     Args:
+        table: the table as it is read.
         items: columns that name the items together, as the user spells them.
         response: the column of the response.
         conditions: columns that the user names; () to find them.
@@ -601,15 +621,16 @@ def _uses_of_responses(
     from lmdiag.stimuli.designs.conditions import uses_of
     from lmdiag.stimuli.designs.design import joined_items
 
+    # names of rows, as R writes them, stand in a column without a name, which is left out
     named_columns = {name: values for name, values in table.columns.items() if name}
     frame = DataFrame(named_columns, dtype=object)
-    item_columns = [column_like(name, frame) for name in items]
+    item_columns = [column_like(name, frame) for name in items]  # as the table spells them
+    frame_with_item = frame.assign(item=joined_items(frame[item_columns]))
     return uses_of(
-        frame.assign(item=joined_items(frame[item_columns])),
-        [column_like(name, frame) for name in conditions],
-        column_like(response, frame),
-        # the column that names the items in the file, of which none is to be called a condition;
-        # several columns together are the made column `item` alone
+        frame_with_item,
+        conditions=[column_like(name, frame) for name in conditions],
+        response=column_like(response, frame),
+        # what messages call the column of items; "" stands for several columns
         item=item_columns[0] if len(item_columns) == 1 else "",
     )
 
@@ -635,9 +656,10 @@ def _use_of(name: str, why: str) -> str:
 def _checked_columns(
     record: TableCheck, source: Table | None, uses: Iterable[CheckedColumn]
 ) -> tuple[CheckedColumn, ...]:
-    """Returns the columns of a file in their order, then the columns that options make.
+    """Returns the columns of a file in their order, then columns that options make.
 
-    A column has another name in lmdiag if an option says so, or if its name is only similar to a
+    Of the latter, the conditions are listed, and columns of which `why` says what they are. A
+    column has another name in lmdiag if an option says so, or if its name is only similar to a
     known one: "Sentence" is read as "sentence".
 
     Args:
@@ -655,6 +677,7 @@ def _checked_columns(
     for name in source.columns:
         if name in ROW_NAMES:
             continue
+        # the name under which the column is read: a use that an option gives, or a like name
         read_as = uses_in_options.get(name, "")
         if read_as not in remaining:
             read_as = column_like(name, remaining)

@@ -319,6 +319,7 @@ class LanguageModel:
             asks: what a row asks of the model, "word" or "sentence".
             lines: further warnings; None for a warning that does not apply.
             level: `stacklevel` of the warnings, so that they name the line of the user's own code.
+                It is 3 if that code has called the method that calls this one.
         """
         options, ineffective = reset_ineffective(self.options, self.info, asks)
         remark = bos_remark(self.options, self.info, asks)

@@ -220,7 +220,8 @@ class TableCheck:
             made_conditions = [name for name in self.conditions if name not in use_before]
             options["conditions"] = [*columns_of_use.get("condition", ()), *made_conditions]
         for use in changed_uses & {"wide", "critical"}:
-            options[use] = columns_of_use.get(use)
+            options[use] = columns_of_use.get(use)  # None or [] if no column has the use any more
+        # an option without a value is left out
         return {name: value for name, value in options.items() if value}
 
     def _uses_in_columns_option(self, changed_uses: Container[str]) -> tuple[str, ...]:

@@ -151,6 +151,7 @@ def column_note(columns: Sequence[CheckedColumn]) -> str:
     for column in columns:
         for line in column.problems:
             note += problem_html(line)
+    # only regions share a note, and regions have no levels: the first column stands for all
     if first.levels:
         levels = " · ".join(f"{level} {n:,} rows" for level, n in first.levels.items())
         note += Markup("<p>{}</p>").format(shortened(levels, _LONGEST_LEVELS))

@@ -72,7 +72,7 @@ class Visit:
                 self.read(file)
                 return
             self.stop()
-            no_rows = lmdiag.check({})
+            no_rows = lmdiag.check({})  # a record without a table, for the problem of the file
             self.table_check = replace(no_rows, error=problem) if file else None
             self.version += 1
 
@@ -97,7 +97,7 @@ class Visit:
         """Reads the same table with other keywords of `lmdiag.check`; keeps the chosen response."""
         with self.lock:
             if self.table_check:
-                chosen_response = self.response
+                chosen_response = self.response  # `read` sets the response that lmdiag finds
                 self.read(Path(self.table_check.file), **options)
                 self.response = chosen_response or self.response
 
@@ -121,12 +121,15 @@ class Visit:
             if before is None or names[0] not in {column.name for column in before.columns}:
                 return False  # the menu was drawn for the table before
             if {column.use for column in self.columns() if column.name in names} == {use}:
-                return False
+                return False  # nothing is changed
+            # the page has one response, which is not an option of how the table is read
             if use == "response":
                 self.response = names[0]
             elif self.response in names:
                 self.response = ""
             self.read_again(before.with_uses(dict.fromkeys(names, use)))
+            # A column that is set to "not used" may have the same use as before in the new reading.
+            # Then the reading before comes back, with a problem at the column.
             uses_before = [(x.name, x.use) for x in before.columns if x.name in names]
             uses_now = {(x.name, x.use) for x in self.columns()}
             has_use_of_before = any(name_and_use in uses_now for name_and_use in uses_before)

@@ -66,9 +66,8 @@ def clear_drafts(folder: Path) -> None:
     from psutil import pid_exists
 
     for path in folder.glob(".*.draft-" + "[0-9a-f]" * 32):
-        owner = path.name[
-            -32:
-        ]  # eight digits for the machine, eight for the process, a random rest
+        # eight digits for the machine, eight for the process, and sixteen random ones
+        owner = path.name[-32:]
         host, process = owner[:8], int(owner[8:16], 16)
         with suppress(OSError):
             if host == _host_digits():
@@ -109,7 +108,8 @@ def take_lock(path: Path, busy: str | None = None) -> AcquireReturnProxy[Any]:
                 raise
             marker = Path(f"{path}.soft")
             _warn_of_missing_locks(path.parent.stat().st_dev, marker)
-            # a second: older versions remove the marker of a killed process before they try again
+            # 1 in place of 0 seconds: older versions of filelock remove the marker of a killed
+            # process, and need a second to try again
             return SoftFileLock(marker).acquire(timeout or 1)
     except Timeout:
         raise BadInput(str(busy)) from None

@@ -48,6 +48,7 @@ def answers_of_run(path: Path, inputs: Inputs, info: ModelInfo | None = None) ->
         rows = setting.stimuli
         key = (setting.perturbation, setting.run)
         earlier_rows = run.stimuli.get(rows.task)
+        # with a wording, questions name the choices, which are not compared here
         if earlier_rows is None or earlier_rows.form != rows.form or setting.wording is not None:
             return None
         if key not in run.predictions[rows.task]:

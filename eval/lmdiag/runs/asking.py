@@ -184,8 +184,9 @@ def ask(
         encoded = [model.encode(question) for question in questions]
     keys = [model.key(question, top) for question in encoded]
     answers: dict[str, Any] = journal.read() if journal else {}
-    if model.check_key:
+    if model.check_key:  # of a model behind a server
         _refuse_other_model(model, answers, journal, processes)
+    # the first process says for all which questions are answered, and how batches are made
     answered_keys = processes.share(set(answers) & set(keys))
     plan = _batches(model, encoded, sizes, batch_size) if processes.is_first else []
     batches = _unanswered(processes.share(plan), keys, answered_keys)
@@ -254,6 +255,8 @@ def _refuse_other_model(
         answers: the content of the journal, by key.
         journal: gets the log-probabilities if it does not have them yet; None to keep nothing.
     """
+    # those in the journal, or else those that the server gave when the model was loaded; all
+    # processes are compared with those of the first one
     log_probs = answers.get(model.check_key, model.info.check_log_probs)
     log_probs = processes.share(log_probs)
     with processes.shared_errors():

@@ -67,6 +67,8 @@ def run_members(
     choices_so_far = list[dict[str, str]]()
     keys_so_far = set[tuple[str, ...]]()
     for fields in _combinations({knob: values[knob] for knob in knobs}):
+        # first the model with the options of the combination, and the keys of its questions, by
+        # which a combination is recognised that asks the same as an earlier one
         try:
             member_options = replace(options, **fields)
             with processes.shared_errors():
@@ -86,6 +88,7 @@ def run_members(
             if fields.get("bos") in ("always", "eos") and keys_so_far:
                 continue
             asked_with = f"asked with {_choices_text(fields)}; --knobs leaves knobs out"
+            # the type stays `SharedError` if all processes have the error
             raise type(error)(f"{error} ({asked_with})") from None
         choices_so_far.append(choices)
         if keys in keys_so_far:
@@ -93,13 +96,16 @@ def run_members(
         keys_so_far.add(keys)
         if processes.is_first and not run_options.quiet:
             print(f"lmdiag: {_choices_text(choices) or 'the one protocol'}", file=sys.stderr)
-        owner = json.dumps([results.identity(variant.info, inputs.protocol, "")])
+        # All combinations with the same weights have one owner: the model, and the protocol with
+        # every knob at its default. Knobs and data are not in it: the keys of questions tell them.
+        owner = json.dumps([results.identity(variant.info, inputs.protocol, fingerprint="")])
         journal = Journal(shared_folder, processes.rank, owner)
         run = run_model(
             model_id, member_options, member_inputs, run_options, processes,
-            loaded=variant, warns=len(keys_so_far) == 1, journal=journal,
+            loaded=variant, journal=journal,
+            warns=len(keys_so_far) == 1,  # the warnings are those of the rows and the model: once
         )  # fmt: skip
-        if run is not None:
+        if run is not None:  # None on all processes but the first
             members.append((choices, run))
     if processes.is_first:
         shutil.rmtree(shared_folder, ignore_errors=True)

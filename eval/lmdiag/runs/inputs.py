@@ -145,6 +145,7 @@ def load_inputs(
         built_in_tasks = tuple(task for task in available if task in DIAGNOSTICS)
         tasks = built_in_tasks or tuple(available)
     protocol = replace(protocol, tasks=tasks, perturb=chosen(protocol.perturb, tasks))
+    # the unperturbed rows of each task
     reading_options: dict[str, Any] = {"limit": protocol.limit, "seed": seed}
     reading_options |= {
         "allow_duplicates": allow_duplicates,
@@ -154,7 +155,7 @@ def load_inputs(
     stimuli_of_task = {task: stimuli.load(data, task, **reading_options) for task in tasks}
     _check_together(stimuli_of_task)
     check_columns(stimuli_of_task, design)
-    all_settings = []
+    all_settings = []  # the rows again in each setting, a shuffled setting once for each shuffle
     for task, rows in stimuli_of_task.items():
         for name, shuffle in settings(task, protocol.perturb, protocol.shuffles):
             asked_rows = rows if name == NONE else perturb(rows, name, shuffle, seed)
@@ -164,7 +165,7 @@ def load_inputs(
         verb_pairs = stimuli.load_verbs(verbs or stimuli_of_task[tasks[0]].source)
     protocol = replace(protocol, verbs=len(verb_pairs) or None)
     inputs = Inputs(stimuli_of_task, all_settings, verb_pairs, protocol, design, table)
-    return inputs.asked_by(protocol)
+    return inputs.asked_by(protocol)  # which sets the wording and the entropy of the settings
 
 
 def _check_together(stimuli_of_task: Mapping[str, Stimuli]) -> None:

@@ -215,7 +215,7 @@ def _make_runs(
         finished = processes.share(finished)  # only the first process has opened the directories
         if not all(finished):
             started = time.monotonic()
-            verbs = inputs_of_runs[0].verbs
+            verbs = inputs_of_runs[0].verbs  # the same for all, as the rows are
             n_verbs = model.set_verbs(verbs) if verbs else None
             predictions, n_contexts = ask(directories[0])
             if not processes.is_first:  # only the first one has predictions
@@ -223,7 +223,7 @@ def _make_runs(
             seconds = {"load": load_seconds, "ask": time.monotonic() - started}
             all_runs = zip(directories, inputs_of_runs, predictions, finished, strict=True)
             for directory, inputs, predictions_of_run, is_finished in all_runs:
-                if is_finished:
+                if is_finished:  # its files stay as they are
                     continue
                 # the page of an earlier run does not show these results
                 (directory.path / results.REPORT).unlink(missing_ok=True)
@@ -250,10 +250,10 @@ def _open_directory(
     earlier_run = None
     if not overwrite:
         earlier_run = answers_of_run(directory.path, inputs, model.info)
-    if earlier_run is not None:
+    if earlier_run is not None:  # `open` would refuse its directory, as that of other data
         directory.take()
     elif not directory.open(inputs.identity(model.info), overwrite=overwrite):
-        return False
+        return False  # the directory is empty, or has a run that was interrupted
     if model.check_key:  # of a model behind a server
         if earlier_run is not None:
             earlier_results = earlier_run.results

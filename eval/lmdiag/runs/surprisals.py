@@ -382,7 +382,13 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS, sentence: str = "")
             "" if there is none.
     """
     columns = PLACES | {"sentence", "region"}
-    table = read_rows(path, options, columns, raw=True, reads=("separator",), copies=True)
+    table = read_rows(
+        path, options, columns,
+        raw=True,  # "NA" may be a word
+        reads=("separator",),  # divides sentences in regions
+        copies=True,  # columns stay under the user's names, too
+    )  # fmt: skip
+    # the columns of words, positions and texts, as `fit` finds them; "" for one that is not there
     profile = procedure_for(table.columns, None, Procedure(response="surprisal", sentence=sentence))
     profile = with_word_columns(profile, table.columns)
     has_texts = profile.text or is_one_text(table.columns)
@@ -393,13 +399,15 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS, sentence: str = "")
         notes = (*words.notes, *words.gap_notes())
         cuts_of_texts = [cuts.get(name, ()) for name in texts]
         return NamedTexts([*texts.values()], [*texts], notes, cuts_of_texts, words)
+    # a row per text
     if sentence:
         rule = "--sentence is for tables with a row per word: leave it out"
         raise BadInput(f"{path}: {rule}, or name {_NAMED_WORDS}")
+    # parts of sentences are put together: those of a row into its sentence
     if form_of(table.columns) == "sentences":
         refuse_fragments(table)
         table = with_regions(table, options.separator)
-    name = _column_of_texts(table)  # a row per text
+    name = _column_of_texts(table)
     texts_of_rows = table.columns[name]
     if values_of(texts_of_rows).is_number:
         rule = f"name the columns of a row per word, {_NAMED_WORDS}"
