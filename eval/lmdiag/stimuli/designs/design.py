@@ -211,6 +211,7 @@ def _column_groups(stimuli: Stimuli, options: DesignOptions, texts: Sequence[str
     ]
     # without the columns that lmdiag reads itself (NO_CONDITIONS), such as id and sentence
     own_columns = [name for name in filled if name not in (*NO_CONDITIONS, *items)]
+    # the user's own column, as `story`, of which the column `item` was made
     sources_of_item = [name for name in own_columns if columns[name] == columns["item"]]
     others = [
         name
@@ -229,6 +230,7 @@ def _column_groups(stimuli: Stimuli, options: DesignOptions, texts: Sequence[str
     for name in sources_of_item:
         known_uses[name] = "item"
     for name in columns:
+        # columns of lmdiag itself are not named where they are empty, since all rows have them
         if name not in (*NO_CONDITIONS, "condition", "good", *items, *filled):
             known_uses[name] = "not used (empty)"
     if stimuli.regions:

@@ -415,19 +415,19 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
     if len(named) > 1 and not wide:
         problem = f"--critical names {len(named)} columns for one column of sentences"
         raise BadInput(f"{table.name}: {problem}: name one")
-    # `with_one_critical` has checked that all columns have the same start
+    is_joined = len(named) > 1  # `with_one_critical` has joined them, and checked their starts
     name, start = column_and_start(named[0], table.columns)
-    if len(named) > 1:
+    if is_joined:
         name = _JOINED
     name = table.column_of(name, "--critical")
     if "regions" in table.columns:
         remedy = "the sentences have regions: name one by --region"
         raise BadInput(f"{table.name}: --critical: {remedy}")
-    if len(named) == 1:
+    if not is_joined:
         _refuse_column_of_one_wide(table, name, wide)
     texts = table.columns["sentence"]
     column = CriticalColumn.of(name, table.columns[name], texts)
-    if len(named) > 1:
+    if is_joined:
         parts = [column_and_start(text, table.columns)[0] for text in named]
         column = replace(column, parts=parts)
     # positions that seem to count from 0, and rows without exactly one critical word, are refused
@@ -444,16 +444,25 @@ def with_critical(table: Table, named: Sequence[str], wide: Sequence[str] = ()) 
     regions = [
         _regions(text, column.span(row, start_used)) for row, text in enumerate(column.texts)
     ]
-    # what the user is told: which column was read, which regions there are, and open questions
-    note = "critical: it" if len(named) > 1 else f"critical: {name}"
-    note += " is the region critical"
-    if any(len(row) > 1 for row in regions):
-        note += f"; {' and '.join(_REGIONS[1:])} follow it"
+    note = _note_on_regions(column, regions)
+    # neither the user nor the table says what positions count from, and both starts are possible
     if start is None and likely_start is None and column.may_count_from_zero:
         note += f"; positions count from 1, and from 0 with {column.option(0)}"
     further_notes = _longer_words(table, column, start_used)
-    joined_column = (_JOINED,) if len(named) > 1 else ()
+    joined_column = (_JOINED,) if is_joined else ()
     return table.with_columns({"regions": regions}, note, *further_notes, without=joined_column)
+
+
+def _note_on_regions(column: CriticalColumn, regions: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    """Returns the note on the regions that were made of a column of critical words.
+
+    For example, "critical: verb is the region critical; spill_1 and spill_2 follow it". A column
+    that was joined is called "it": an earlier note, of `with_one_critical`, names its parts.
+    """
+    note = f"critical: {'it' if column.parts else column.name} is the region critical"
+    if any(len(row) > 1 for row in regions):
+        note += f"; {' and '.join(_REGIONS[1:])} follow it"
+    return note
 
 
 def _longer_words(table: Table, column: CriticalColumn, start: int) -> Iterator[str]:
