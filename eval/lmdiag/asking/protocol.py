@@ -82,7 +82,10 @@ class QueryOptions(ScoringOptions):
     in the items of the run); no figure depends on it"""
 
     def __post_init__(self) -> None:
-        """Sets the default instruction of a chat, so that signatures and reports show it."""
+        """Sets the default instruction of a chat, so that signatures and reports show it.
+
+        A choice has no instruction: its question is the user's turn.
+        """
         if self.chat and not self.instruction and self.elicitation == "probability":
             object.__setattr__(self, "instruction", INSTRUCTION)  # the dataclass is frozen
 
@@ -160,7 +163,7 @@ class Knob:
         """Returns the name of the knob's value in a multiverse, e.g. "word", "chat" or "none".
 
         "chat" is the name of a prompt that the model's chat template makes, "none" that of a text
-        that is not given.
+        that is not given. A user chooses values by these names; `words` is what readers see.
 
         >>> KNOBS["prompt"].choice(QueryOptions(chat=True)), KNOBS["layer"].choice(QueryOptions())
         ('chat', 'last')
@@ -173,10 +176,15 @@ class Knob:
     def words(self, query: QueryOptions) -> str:
         """Returns the knob's value as tables and messages name it.
 
+        It differs from `choice` where the bare name would not say what it is: the value of a knob
+        that is shown in the model's name has the knob before it, and a template is called one.
+
         >>> KNOBS["prompt"].words(QueryOptions(chat=True))
         'chat template'
         >>> KNOBS["layer"].words(QueryOptions(layer=6))
         'layer 6'
+        >>> KNOBS["unit"].words(QueryOptions(unit="word"))  # as `choice`
+        'word'
         """
         if self.is_in_model_name and self.is_changed(query):
             return f"{self.option} {self.choice(query)}"
@@ -248,12 +256,13 @@ def bos_remark(query: QueryOptions, info: ModelInfo, asks: str) -> str:
     is_sentence = asks == "sentence" and query.elicitation == "probability"
     has_bos = info.sentence_bos if is_sentence else info.bos
     token = "beginning-of-sequence token"
+    # without the organisation or the folder before the model's name
     names = f"{info.id} {info.architecture}".rpartition("/")[2].lower()
     # the tokenizers of these families may differ from the training, which decides
     for family, is_needed in TRAINED_WITH_BOS.items():
         if family.lower() not in names:
             continue
-        if is_needed == has_bos:
+        if is_needed == has_bos:  # as in training, whatever the tokenizer does
             return ""
         if has_bos:
             problem = f"a {token}, but the published training data of {family} have none"
@@ -309,9 +318,11 @@ def checked_ranks(k: Iterable[int]) -> tuple[int, ...]:
     `BadInput` unless they are integers from 1 up.
     """
     try:
+        # `operator.index` takes integers of numpy, too, and refuses 1.0
         ranks = sorted({operator.index(rank) for rank in k})
     except TypeError:  # a rank is not an integer, or `k` is one number
         ranks = []
+    # True would count as 1
     if not ranks or ranks[0] < 1 or any(isinstance(rank, bool) for rank in k):
         raise BadInput(f"k is {k!r}: give integers from 1 up, as in k=[1, 5]")
     return tuple(ranks)

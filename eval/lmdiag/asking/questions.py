@@ -116,7 +116,7 @@ def _cuts_within_words(text: str, regions: Iterable[Mapping[str, Any]]) -> tuple
         if region["start"] < region["end"]:  # not empty
             edges |= {region["start"], region["end"]}
     return tuple(
-        sorted(
+        sorted(  # edges with a visible character on both sides
             edge
             for edge in edges
             if text[edge - 1 : edge].strip() and text[edge : edge + 1].strip()

@@ -97,6 +97,7 @@ class Rule:
         >>> RULES[-1].place()
         'with a model without capital letters on rows with a blank'
         """
+        # named below only if the rule is about kinds
         kinds = [KINDS[named_kind] for named_kind in ([kind] if kind else self.kinds)]
         parts = (
             f"beside {flag(self.beside)}" if self.beside else "",
@@ -300,6 +301,7 @@ def applicable_knobs(
         counts_words: whether it is a model of word counts.
     """
     kinds = [kind] if kind else get_args(Kind)
+    # given=(): each knob is tried alone, so that no rule about another option holds
     cases = [
         Case(given=(), kind=model_kind, asks=asks, counts_words=counts_words)
         for model_kind in kinds

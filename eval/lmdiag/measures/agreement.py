@@ -63,9 +63,12 @@ def tse(trials: Trials) -> list[Scores]:
     if not trials.has("log_prob") or not trials.has("n_tokens"):
         return []
     contrasts = trials.contrasts
+    # also where the number of tokens is not known: NaN is not 1
     is_several_tokens = float_array(trials.predictions["n_tokens"]) != 1
-    n_bad_of_several = np.bincount(
-        contrasts.contrast_of_bad, is_several_tokens[contrasts.bad], minlength=len(contrasts.ids)
+    n_bad_of_several = np.bincount(  # bad rows of each contrast with several tokens
+        contrasts.contrast_of_bad,
+        weights=is_several_tokens[contrasts.bad],
+        minlength=len(contrasts.ids),
     )
     is_excluded = (n_bad_of_several > 0) | is_several_tokens[contrasts.good]
     tied = contrasts.are_tied(trials.log_prob)
@@ -150,6 +153,7 @@ def _distinct_contexts(trials: Trials) -> _Contexts:
     the text before it. For example, the rows of two pairs of verbs in "The keys to the door _ old."
     have one context.
     """
+    # the contexts of all rows are numbered
     texts = [trials.rows["context"]]
     if not trials.left_only:
         texts.append(trials.rows["right_context"])
@@ -160,10 +164,12 @@ def _distinct_contexts(trials: Trials) -> _Contexts:
             for context in zip(*texts, strict=True)
         ]
     )
+    # only contexts with a good row are returned
     good_rows = np.flatnonzero(trials.rows["good"])
     first_rows = _first_row_of_each_context(context_of_row, good_rows)
     item_of_context = np.full(len(number_of_context), -1)  # -1 for a context without a good row
     item_of_context[context_of_row[first_rows]] = np.arange(len(first_rows))
+    # a context is in each level that one of its good rows has
     levels: dict[str, dict[str, NDArray[np.intp]]] = {}
     for by, labels in trials.levels.items():
         levels[by] = {}

@@ -58,6 +58,7 @@ def critical_surprisal(trials: Trials) -> list[Scores]:
     """
     regions = trials.rows.get("regions", ())
     critical_regions = [critical_region(regions_of_row) for regions_of_row in regions]
+    # the region of a sentence without a critical word is {}
     if not trials.has("words") or not critical_regions or not all(critical_regions):
         return []
     bits = [

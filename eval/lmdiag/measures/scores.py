@@ -149,7 +149,8 @@ def build_scores(
         labels: break-down -> level of each item; None for an item that is in none of its levels.
         chance, over, tied: see `Scores`.
     """
-    # of a correlation, an item is defined where both of its values are
+    # (n,) values become (1, n), and the pairs of a correlation (2, n): an item of a correlation is
+    # defined where both of its values are
     is_defined = np.all(~np.isnan(np.atleast_2d(values.T)), axis=0)
     scores = Scores(name, items, values, statistic, over=over, chance=chance, tied=tied)
     levels = {}
@@ -350,6 +351,7 @@ class Contrasts:
         Args:
             values: one per row, e.g. log-probabilities.
         """
+        # `values[-1]` of a contrast without a good row is replaced by NaN
         good = np.where((self.good < 0) | self.has_equal_rows, np.nan, values[self.good])
         highest = np.full(len(self.ids), -np.inf)
         with np.errstate(invalid="ignore"):  # an unscorable row makes its contrast NaN
@@ -396,7 +398,7 @@ class Contrasts:
         n_rows = 1 + np.bincount(self.contrast_of_bad, minlength=len(self.ids))
         chance = 1 / n_rows if with_chance else None
         scores = build_scores(
-            name, self.ids, values, statistic, self.levels, chance, "contrast", tied
+            name, self.ids, values, statistic, self.levels, chance, over="contrast", tied=tied
         )
         are_all_equal = len(self.ids) > 0 and bool(self.has_equal_rows.all())
         reason = self.why_not_compared if are_all_equal and not len(scores.items) else ""

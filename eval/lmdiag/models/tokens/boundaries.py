@@ -70,6 +70,7 @@ class Boundaries:
         # what each item adds to a text, in UTF-8; None for a control token
         self._surfaces = [vocabulary.item(token).surface for token in range(size)]
         self.continues = torch.tensor([self._continues(surface) for surface in self._surfaces])
+        # False of a vocabulary in which each word is one item
         self._has_longer_words = bool(self.continues.any())
         self._can_start = {  # bare -> (vocabulary,) whether a word can start with the item
             bare: torch.tensor(
@@ -95,6 +96,7 @@ class Boundaries:
             text = decoder.decode(b"".join(surface or b"" for surface in surfaces))
         except UnicodeDecodeError:
             return _NO_PREFIX
+        # the space is the mark of a word's start, and no character of the word
         marks_ends = self._vocabulary.convention.marks_ends
         has_start_mark = not marks_ends and not bare
         if has_start_mark:
@@ -102,14 +104,17 @@ class Boundaries:
                 return _NO_PREFIX
             text = text[1:]
         classes = _classes(text)
+        # None is the surface of a control token, which is no part of a word
         if None in surfaces or not _BEGINNING.fullmatch(classes):
             return _NO_PREFIX
         has_end_mark = marks_ends and self._vocabulary.item(pieces[-1]).ends
         lacks_end_mark = marks_ends and not has_end_mark
         ends_within_character = bool(decoder.getstate()[0])  # bytes that are not decoded yet
+        # where ends are not marked, a word may end after any whole character
         may_end = has_end_mark or not (lacks_end_mark or ends_within_character)
         word = text if may_end and _WORD.fullmatch(classes) else None
-        return Prefix(word, self._has_longer_words and not has_end_mark)
+        may_be_continued = self._has_longer_words and not has_end_mark
+        return Prefix(word, may_be_continued)
 
     def may_follow(self, pieces: Pieces, *, bare: bool) -> torch.Tensor:
         """Returns which items may come next in a word: (vocabulary,) booleans.
@@ -156,6 +161,7 @@ class Boundaries:
         """
         if self._vocabulary.convention.encodes_whitespace:
             return surface.decode("utf-8", "ignore")[:1].isspace()
+        # " " for an item of white space alone, which is no punctuation
         first_character = surface.decode("utf-8", "replace").strip()[:1] or " "
         category = unicodedata.category(first_character)
         # of a vocabulary that marks ends, each item may start a word
@@ -166,9 +172,11 @@ class Boundaries:
 
     def _continues(self, surface: bytes | None) -> bool:
         """Whether an item can continue a word; its text in UTF-8 is None for a control token."""
-        if self._vocabulary.convention.marks_ends:  # a piece without an end mark is continued
+        if self._vocabulary.convention.marks_ends:
+            # a piece without an end mark is always continued, by any item that stands for text
             return bool(surface)
         text = (surface or b"").decode("utf-8", "replace")
+        # the first two characters decide: "-like" continues a word, and "--" does not
         return bool(_CONTINUING.match(_classes(text[:2])))
 
 

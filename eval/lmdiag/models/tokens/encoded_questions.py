@@ -86,6 +86,7 @@ class Blank:
             return TokenRow(self.left + partial.pieces, (next_position - 1,), self.source)
         masks = (self.mask,) * (partial.total - len(partial.pieces))
         ids = self.left + partial.pieces + masks + self.right
+        # the answer for the first mask is read at the mask, or `lead` tokens before it
         return TokenRow(ids, (next_position - self.lead,))
 
     def rows(self, words: Iterable[Pieces]) -> tuple[list[TokenRow], list[PartialWord]]:
@@ -101,7 +102,7 @@ class Blank:
             the rows, and the partial word of each read of theirs; the first is the blank itself.
         """
         if self.mask is not None:
-            partials = [PartialWord((), 1)]
+            partials = [PartialWord((), total=1)]  # the blank itself, with one mask
             for pieces in words:
                 partials += self.partial_words(pieces)
             distinct_partials = list(dict.fromkeys(partials))
@@ -190,7 +191,7 @@ class EncodedQuestion:
         (5, 7) of a causal model have () -> (5,) and (5,) -> (6, 7).
         """
         pieces_after: dict[PartialWord, dict[int, None]] = {}  # distinct pieces, in order
-        for word in filter(None, self.words.values()):
+        for word in filter(None, self.words.values()):  # an unscorable word has no pieces
             for partial, piece in zip(self.blank.partial_words(word), word, strict=True):
                 pieces_after.setdefault(partial, {})[piece] = None
         return {partial: tuple(pieces) for partial, pieces in pieces_after.items()}

@@ -183,6 +183,7 @@ class SentenceEncoder:
         """
         if not sentence.text.strip():
             raise BadInput(f"the sentence {sentence.text!r} has no words: leave it out")
+        # a window must have room for two tokens: one that is scored, and one before it
         if self.limit is not None and self.limit < self.n_special + 2:
             name = self.spelling.model_id
             raise BadInput(f"model {name} reads {self.limit} tokens at most: too few")
@@ -190,10 +191,11 @@ class SentenceEncoder:
         spelled = self.spelling.spell(sentence.text)
         part_of_token = _parts_of_tokens(spelled, parts)  # ascending
         ends = [part.end for part in parts]
+        # the parts with a character that no token covers, or with a token that stands for no text
         unspelled_parts = {bisect_right(ends, position) for position in spelled.uncovered}
         unspelled_parts |= {part_of_token[token] for token in spelled.controls}
         spans = []
-        for number, part in enumerate(parts):
+        for number, part in enumerate(parts):  # the tokens of a part stand side by side
             first = bisect_left(part_of_token, number)
             last = bisect_right(part_of_token, number)
             is_spelled = number not in unspelled_parts
@@ -210,6 +212,7 @@ class SentenceEncoder:
         stride = max(1, size // 2)
         starts: Sequence[int] = [0]
         if n_tokens > size:
+            # as many as are needed for a window that reaches the end of the text
             starts = range(0, n_tokens - size + stride, stride)
         ends = [min(start + size, n_tokens) for start in starts]
         # numbers of the tokens from which on the next window is read, not this one
@@ -244,8 +247,9 @@ class SentenceEncoder:
                 masks = (self.mask,) * (masked_end - token)
                 masked_ids = encoded.ids[start:token] + masks + encoded.ids[masked_end:end]
                 ids = self.opening + masked_ids + self.closing
+                position = n_opening + token - start  # of the first mask in the row
                 wanted = encoded.ids[token : token + 1]
-                yield TokenRow(ids, (n_opening + token - start - self.lead,), wanted=wanted)
+                yield TokenRow(ids, (position - self.lead,), wanted=wanted)
 
     def _causal_row(self, encoded: EncodedSentence, window: Window) -> TokenRow | None:
         """Returns the row of a window for a causal model; None if no token is scored in it.
@@ -262,6 +266,7 @@ class SentenceEncoder:
             wanted = (*wanted, 0)  # any id: no token follows
         if not tokens:
             return None
+        # the probability of a token is read at the token before it
         reads = tuple(len(self.opening) + token - start - 1 for token in tokens)
         ids = self.opening + encoded.ids[start:end]
         return TokenRow(ids[: reads[-1] + 1], reads, wanted=wanted)

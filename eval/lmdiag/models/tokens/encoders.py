@@ -212,6 +212,7 @@ def question_encoder(
     tokenizer = parts.tokenizer
     if parts.kind == "causal":
         return causal_encoder(model_id, tokenizer, options, limit)
+    # `stored` has the options that are not at their default
     problem = refusal(Case(given=options.stored(), kind=parts.kind))
     if problem:
         raise BadInput(f"model {model_id}: {problem}")
@@ -220,6 +221,7 @@ def question_encoder(
     if parts.kind in ("masked", "mntp"):
         lead = 1 if parts.kind == "mntp" else 0
         return MaskedEncoder(spelling, limit, framing, tokenizer.mask_token_id, lead)
+    # an encoder-decoder: with T5's sentinel in its vocabulary, it fills blanks in T5's way
     start = parts.model.config.decoder_start_token_id
     model_type = parts.model.config.model_type
     sentinel = tokenizer.get_vocab().get(_SENTINEL)
@@ -269,6 +271,7 @@ def _opening(spelling: Spelling, bos: Bos) -> Pieces:
         return ()
     if bos == "eos":
         return _eos_opening(spelling)
+    # of a tokenizer that names no such token, any token that it puts before a text counts as one
     has_bos = bool(spelling.opening) and spelling.bos in (None, *spelling.opening)
     if bos == "auto" or has_bos:
         return spelling.opening

@@ -60,6 +60,7 @@ class Framing:
         ends_in_context = self.prompt.endswith(SLOT)
         # None: there is a space where words usually have one
         space_before = query.space_before if ends_in_context else None
+        # no text of the context stands between the beginning of the turn and the word
         opens_turn = self.options.chat and not (ends_in_context and context)
         if opens_turn:
             space_before = text.endswith(" ")
@@ -86,7 +87,7 @@ def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: 
     head = f"model {model_id}"
     if not tokenizer.chat_template:
         raise BadInput(f"{head} has no chat template: leave out --chat, or use --prompt")
-    prompts = set()
+    prompts = set()  # of both contexts: one prompt if they have the same
     for context in _CONTEXTS:
         reply = context if instruction else "1"  # any text whose end can be found again
         turns = [
@@ -129,7 +130,8 @@ def _apply_template(tokenizer: PreTrainedTokenizerFast, turns: list[dict[str, st
     template = tokenizer.get_chat_template()
     if len(template) > MAX_TEXT:
         raise ValueError(f"it has more than {MAX_TEXT:,} characters")
-    # strftime_now("%d %B %Y") becomes the text of a fixed date, '26 July 2024'
+    # strftime_now("%d %B %Y") becomes the text of a fixed date, '26 July 2024'; the format is in
+    # group 1 or 2 of the match, by its quotation marks
     template = _DATE.sub(
         lambda call: repr(_TODAY.strftime(call[1] or call[2] or "")),
         template,

@@ -106,11 +106,12 @@ class Spelling:
         self._backend.no_padding()
         self._backend.no_truncation()
         self._controls = control_ids(tokenizer)
-        # opening and closing are what stands around the pieces of a plain text
+        # The pieces of a plain text without special tokens (`bare`) are searched in those with them
+        # (`full`): opening and closing are what stands around them.
         for text in _CARRIERS:
             bare = self._backend.encode(text, add_special_tokens=False).ids
             full = self._backend.encode(text, add_special_tokens=True).ids
-            if not bare:
+            if not bare:  # the tokenizer drops the text: the next one is tried
                 continue
             for start in range(len(full) - len(bare) + 1):
                 end = start + len(bare)
@@ -169,12 +170,14 @@ class Spelling:
             split = self._split(before, word, after)
             if split is not None:
                 return split.before, split.after
-        # every plain word shares a piece with its neighbours
+        # every plain word shares a piece with its neighbours: each side is split by itself, the
+        # right one without the space that stands after the blank
         return self.text(query.context), self.text(after.lstrip())
 
     def in_sentence(self, word: str, query: Query) -> Pieces | None:
         """Returns the pieces of a word at the blank of a sentence; None if it is unscorable."""
         before, after = query.around(word, self._sentence_end)
+        # if a piece has characters of the word and of `after`, the word is split without `after`
         return self._pieces(word, before, (after, ""))
 
     def after(self, word: str, query: Query) -> Pieces | None:
@@ -194,13 +197,13 @@ class Spelling:
         """
         for word in _ANY_WORDS:
             text_before, _ = query.around(word)
-            if text_before.endswith(" "):
+            if text_before.endswith(" "):  # a word after a space has the mark
                 continue
             pieces_at_blank = self.after(word, query)
             pieces_after_space = self.after(word, Query("a"))
             if pieces_at_blank and pieces_after_space:
                 return pieces_at_blank != pieces_after_space
-        return False
+        return False  # a space stands before each word, or none can be compared
 
     @property
     def _sentence_end(self) -> str:
@@ -249,7 +252,7 @@ class Spelling:
             last += 1
         word_spans = spans[first:last]
         if any(left < start or right > end for left, right in word_spans):
-            return None
+            return None  # a piece has characters of the word and of the text around it
         word_pieces = ids[first:last]
         for position in range(len(before), end):
             is_covered = any(left <= position < right for left, right in word_spans)
@@ -269,6 +272,7 @@ def folds_of(tokenizer: PreTrainedTokenizerFast) -> tuple[Fold, ...]:
 def _reads_alike(tokenizer: PreTrainedTokenizerFast, text: str, plain: str) -> bool:
     """Whether two texts are the same tokens; two unknown ones count as different."""
     backend = tokenizer.backend_tokenizer
+    # `str` leaves a text as it is, as a tokenizer without a normalizer does
     normalize = backend.normalizer.normalize_str if backend.normalizer is not None else str
     if normalize(text) == normalize(plain):
         return True

@@ -86,7 +86,7 @@ class Convention(ABC):
             name: the word.
             strips: whether the space before it belongs to it, so that it starts a word.
         """
-        return VocabularyItem.spaced(name, name, strips or name[:1].isspace())
+        return VocabularyItem.spaced(name, name, starts=strips or name[:1].isspace())
 
 
 class ByteLevel(Convention):
@@ -110,7 +110,7 @@ class ByteLevel(Convention):
         if is_bytes:
             with suppress(UnicodeDecodeError):  # a part of a character is shown by its name
                 text = surface.decode()
-        return VocabularyItem(text, text[:1].isspace(), surface)
+        return VocabularyItem(text, starts=text[:1].isspace(), surface=surface)
 
 
 class WordPiece(Convention):
@@ -146,6 +146,7 @@ class EndOfWord(Convention):
         text = name.removesuffix(self._suffix)
         ends = text != name
         display = text if ends else text + CONTINUES
+        # nothing marks the first piece of a word, so that each item may start one
         return VocabularyItem(display, starts=True, surface=text.encode(), ends=ends)
 
     def read_added(self, name: str, *, strips: bool) -> VocabularyItem:
@@ -170,12 +171,14 @@ class SentencePiece(Convention):
             display = chr(code) if code < 0x80 else name
             return VocabularyItem(display, starts=False, surface=bytes([code]))
         text = self._with_spaces(name)
-        return VocabularyItem.spaced(text, text, not self._mark or text.startswith(" "))
+        # a tokenizer without the mark does not encode spaces: each of its items may start a word
+        starts = not self._mark or text.startswith(" ")
+        return VocabularyItem.spaced(text, text, starts)
 
     def read_added(self, name: str, *, strips: bool) -> VocabularyItem:
         """Returns the item of an added word; `strips`: the space before it belongs to it."""
         text = self._with_spaces(name)
-        # without a mark of spaces, each item may start a word
+        # a tokenizer without the mark does not encode spaces: each of its items may start a word
         starts = strips or not self._mark or text.startswith(" ")
         return VocabularyItem.spaced(name, text, starts)
 
@@ -207,7 +210,10 @@ class Vocabulary:
         self._items: dict[int, VocabularyItem] = {}
 
     def show(self, token: int, *, bare: bool = False) -> str:
-        """Returns an item as it is shown in a list of answers, e.g. "bird", "##s" or "▁bird".
+        """Returns an item as it is shown in a list of answers.
+
+        In running text, "bird" starts a word and "##s" continues one. Where words are bare, "bird"
+        has no space in front and "▁bird" has one, and nothing is shown as "##s".
 
         Args:
             token: its id.
@@ -246,7 +252,8 @@ class Vocabulary:
         if text and text.isprintable():
             return item._replace(text=text)
         surface = item.surface or b""
-        if surface and not surface.strip(b" "):
+        # `show` must not put "##" before a sign that stands for an item, hence starts=True
+        if surface and not surface.strip(b" "):  # spaces alone
             return item._replace(text=_LONE_SPACE * len(surface), starts=True)
         # Nothing of the text can be seen: the name of the item stands for it.
         name = name.replace(" ", _SPACE).replace("\n", "\\n").replace("\t", "\\t")

@@ -174,6 +174,7 @@ class Frontier:
         for word, pieces in self.encoded.words.items():
             if pieces is not None:
                 complete = self.encoded.blank.partial_words(pieces, end=True)[-1]
+                # 0.0, the log of 1, where the pieces or the masks tell that the word has ended
                 log_prob = self._partial_nats[complete] + self._end_nats.get(complete, 0.0)
                 # Without the word: read again in another batch, it differs from itself by rounding.
                 other_words = [listed for listed in self.words if listed.pieces != pieces]

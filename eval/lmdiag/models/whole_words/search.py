@@ -173,30 +173,34 @@ class WordSearch:
         """
         blank_rows = [encoded.rows[0] for encoded in batch]
         continue_from = self.reuse(self.reader, blank_rows, layers)  # reads what follows a blank
+        # a search for each layer, with a frontier for each blank
         rules = SearchRules(self.boundaries, self.encoder.spell, self.longest, self.width)
         searches = []
         for layer in layers:
             frontiers = [Frontier(rules, encoded, top, n) for n, encoded in enumerate(batch)]
             searches.append(_LayerSearch(layer, frontiers))
-        # the first partial word of a question has no pieces: the distribution at the blank
+        # The blanks are read once for all layers. The first partial word of a question has no
+        # pieces: after it the distribution at the blank is read.
         blank_partials = [(n, encoded.partials[0]) for n, encoded in enumerate(batch)]
         for chunk, log_probs_by_layer in self._read(batch, blank_partials, continue_from, layers):
             questions = [batch[number] for number, _ in chunk]
             for search, log_probs in zip(searches, log_probs_by_layer, strict=True):
                 search.blank_measures += agreement_and_entropy(questions, log_probs, verbs)
                 self._update_frontiers(search.nodes(chunk, self.width), log_probs)
+        # Candidates are read once for all inner layers, which are projected together. The last
+        # layer (None) reads them below, in the first round of its search.
         candidate_partials = [
             (n, partial) for n, encoded in enumerate(batch) for partial in encoded.partials[1:]
         ]
         inner_searches = [search for search in searches if search.layer is not None]
         inner_layers = [search.layer for search in inner_searches]
         shared_partials = candidate_partials if inner_searches else []
-        # inner layers are projected together: what all of them need is read once, before they part
         for chunk, log_probs_by_layer in self._read(
             batch, shared_partials, continue_from, inner_layers
         ):
             for search, log_probs in zip(inner_searches, log_probs_by_layer, strict=True):
                 self._update_frontiers(search.nodes(chunk, self.width), log_probs)
+        # from here on each layer reads partial words of its own
         for search in searches:
             unread = []
             if search.layer is None:
@@ -229,7 +233,8 @@ class WordSearch:
                 batch, requested, continue_from, [search.layer]
             ):
                 nodes_read = nodes[n_read : n_read + len(chunk)]
-                self._update_frontiers(nodes_read, next(log_probs_by_layer))
+                log_probs = next(log_probs_by_layer)  # of the only layer
+                self._update_frontiers(nodes_read, log_probs)
                 n_read += len(chunk)
             for frontier in frontiers:
                 if frontier.n_read > self.most_nodes and not frontier.is_exact:
@@ -311,7 +316,7 @@ class WordSearch:
             end_nats = self.boundaries.end_log_prob(log_probs).tolist()
         wanted_pieces = [frontier.encoded.wanted.get(node.partial, ()) for frontier, node in nodes]
         pairs = [(number, piece) for number, pieces in enumerate(wanted_pieces) for piece in pieces]
-        piece_log_probs = iter(look_up(log_probs, pairs))
+        piece_log_probs = iter(look_up(log_probs, pairs))  # taken below in the order of `pairs`
         for number, (frontier, node) in enumerate(nodes):
             if end_nats[number] == -math.inf and not node.partial.pieces:
                 context = truncated(frontier.encoded.question.query.context)

@@ -75,7 +75,10 @@ class FrequencyModel(WordModel):
         # few values are distinct
         rounded_value = {value: _rounded(value) for value in set(proportion_of_word.values())}
         proportions = [rounded_value[value] for value in proportion_of_word.values()]
-        return cls(info, options, None, list(proportion_of_word), language, proportions)
+        words = list(proportion_of_word)
+        return cls(
+            info, options, warning=None, words=words, language=language, proportions=proportions
+        )
 
     @property
     def start(self) -> None:
@@ -111,7 +114,8 @@ class FrequencyModel(WordModel):
 
         tokens = tokenize(text, self.language)
         if not tokens:  # punctuation
-            return WordReading(0.0, 0, None)
+            return WordReading(0.0, n_words=0, state=None)
+        # in these languages `tokenize` divides a text into words; in others a text is one word
         is_divided = self.language.partition("-")[0] in ("zh", "ja", "ko")
         words = tokens if is_divided else [text]
         nats = 0.0
@@ -120,7 +124,7 @@ class FrequencyModel(WordModel):
             if not proportion:
                 self.note(f"not in wordfreq, and counted as {_FLOOR:g}", word)
             nats += math.log(max(proportion, _FLOOR))
-        return WordReading(nats, len(words), None)
+        return WordReading(nats, len(words), state=None)
 
 
 def _rounded(proportion: float) -> float:
@@ -129,4 +133,5 @@ def _rounded(proportion: float) -> float:
     >>> _rounded(0.00012345)
     0.000123
     """
+    # as many decimal places as zeros stand after the point, and three more
     return round(proportion, math.floor(-math.log10(proportion)) + 3)

@@ -266,6 +266,7 @@ def read_followers(path: Path, words: Sequence[str]) -> Followers | None:
         pairs = _word_pairs(lines, words)
     distinct_pairs = np.unique(np.array(pairs))  # ascending: by first word, then by second
     first_words, second_words = np.divmod(distinct_pairs, len(words))
+    # a start for each word, for <s> and for unknown words, and one number more: the last end
     starts = np.searchsorted(first_words, np.arange(len(words) + 3))
     return Followers(starts, second_words)
 

@@ -126,7 +126,8 @@ class BackoffDistribution(Distribution):
             nats: log-probability of the candidate, which may be several words.
             number: of the candidate, if it is a word of the vocabulary.
         """
-        # what a word that is no follower needs without a context to be as probable
+        # `nats` is compared with followers, `unigram_nats` with all other words: it is what such a
+        # word has without a context if it has `nats` here
         unigram_nats = nats - self.back_off
         if number is not None:  # as it stands in the list, also of words that are tied with it
             nats = float(self.nats_of(np.array([number]))[0])
@@ -135,6 +136,7 @@ class BackoffDistribution(Distribution):
             if not is_follower:
                 unigram_nats = float(self.unigrams.nats[number])
         n_above = count_above(self.unigrams.ascending, unigram_nats)
+        # less the followers among them, which have other probabilities here
         n_above -= int((self.unigrams.nats[self.followers] > unigram_nats).sum())
         n_followers_above = int((self.follower_nats > nats).sum())
         return 1 + n_above + n_followers_above
@@ -186,7 +188,7 @@ class NgramModel(WordModel):
             ) from None
         path = Path(user_path(source))
         try:
-            file = read_ngram_file(path)  # what kenlm does not check
+            file = read_ngram_file(path)  # also checks what kenlm does not check
         except OSError as error:
             problem = error.strerror or shortened(error)
             raise BadInput(f"model {model_id} cannot be read: {problem}") from None
@@ -224,7 +226,10 @@ class NgramModel(WordModel):
             sentence_bos=True,
             folds=(),
         )
-        return cls(info, options, None, file.words, path, ngrams, file.has_unknown)
+        return cls(
+            info, options, warning=None, words=file.words, path=path, ngrams=ngrams,
+            has_unknown=file.has_unknown,
+        )  # fmt: skip
 
     @cached_property
     def start(self) -> Memory:
@@ -322,7 +327,7 @@ class NgramModel(WordModel):
             last = Followers.unknown(len(self.words)) if number is None else number
             state = Memory(state_after, last)
         if not self.has_unknown and any(word not in self.numbers for word in words):
-            return WordReading(None, 0, state)
+            return WordReading(None, n_words=0, state=state)
         return WordReading(log10 * _LN_10, len(words), state, number)
 
     def _divide(self, text: str) -> Iterator[str]:
@@ -373,7 +378,8 @@ def _reason(error: Exception) -> str:
     """Returns what an error of kenlm says is wrong with a file, in a few words.
 
     Its message is like "Cannot read model 'FILE' (lm/model.cc:70 in CLASS threw FormatLoadException
-    because `CONDITION'. REASON. Byte: 12)"; only REASON is returned.
+    because `CONDITION'. REASON. Byte: 12)"; only the first sentence of REASON is returned. If the
+    n-grams are longer than kenlm was built for, the text says how to build it instead.
     """
     text = " ".join(str(error).split())
     text = re.sub(r"^Cannot read model '.*?' \(|( Byte: \d+)?\)?$", "", text)

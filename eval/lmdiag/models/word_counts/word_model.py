@@ -72,6 +72,7 @@ class Distribution(ABC):
         """
         key = verbs.digest, number
         if key not in self._agreement:
+            # (2, verbs): the right form of each verb, then the wrong one
             right_first = verbs.forms[::-1] if number == "plural" else verbs.forms
             values = values_of_distribution(self.nats, self.ascending, right_first)
             self._agreement[key] = values
@@ -107,7 +108,8 @@ class Distribution(ABC):
 
         Args:
             nats: log-probability of the candidate, which may be several words.
-            number: of the candidate, if it is a word of the vocabulary.
+            number: of the candidate, if it is a word of the vocabulary; only `BackoffDistribution`
+                needs it.
         """
         return 1 + count_above(self.ascending, nats)
 
@@ -192,7 +194,7 @@ class WordModel(Model):
         """
         n_notes_before = self._count_notes()
         for text in self._texts(question):
-            self.read(text, self.start)
+            self.read(text, self.start)  # only for the notes that it makes
         if self._count_notes() > n_notes_before:
             problems = []
             for what, words in self.notes.items():
@@ -244,6 +246,7 @@ class WordModel(Model):
             plural = self.numbers.get(plural_form)
             if singular is not None and plural is not None and singular != plural:
                 numbers_of_verbs[singular, plural] = None
+        # (2, verbs), also without a verb
         forms = np.array(list(numbers_of_verbs), dtype=np.int64).reshape(-1, 2).T
         digest = hashlib.sha256(forms.tobytes()).hexdigest()
         self._verbs = VerbNumbers(forms, digest) if forms.size else None
