@@ -14,7 +14,7 @@ from tokenizer_files import wordpiece
 
 from lmdiag import api, diagnostics
 from lmdiag.diagnostics import agreement
-from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS
+from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, MeasureName
 from lmdiag.models.agreement import agreement_values
 from lmdiag.models.demo import DEMO_NAMES, demo_folder
 from lmdiag.stimuli import load, load_verbs
@@ -90,6 +90,11 @@ def test_the_cut_offs_are_those_of_the_specification():
     assert (*top, "top=1", *(f"bottom={mass}" for mass in bottom)) == CUTOFFS
     assert AGREEMENT_LAYOUT[:5] == ("ew", "mw", "ew@top=0.1", "mw@top=0.1", "mass@top=0.1")
     assert len(AGREEMENT_LAYOUT) == 2 + 3 * 19
+
+
+def test_the_mass_on_verb_forms_is_not_labelled_as_the_mass_of_cloze_norms():
+    assert MeasureName.of("mass@top=0.1").label == "mass, top 0.1"
+    assert MeasureName.of("mass").label == "probability of human responses"
 
 
 @pytest.mark.parametrize(

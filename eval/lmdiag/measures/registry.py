@@ -177,7 +177,9 @@ class MeasureName(NamedTuple):
         >>> [MeasureName.of(name).label for name in ("accuracy@5", "mw@top=0.1", "tse")]
         ['accuracy@5', 'MW, top 0.1', 'TSE']
         """
-        measure = registered(self.base)
+        # by the whole name: `mass@top=0.1` of agreement is not the `mass` of cloze norms
+        name = f"{self.base}@{self.parameter}" if self.parameter else self.base
+        measure = registered(name)
         label = measure.labels.get(self.base) if measure else ""
         if not label:
             label = self.base.replace("_", " ")
