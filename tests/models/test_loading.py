@@ -15,7 +15,7 @@ import transformers
 import lmdiag
 from lmdiag.models import load
 from lmdiag.models.forward.reader import Reader
-from lmdiag.models.loading.checkpoint import model_digest
+from lmdiag.models.loading.checkpoint import model_digest, resolve
 from lmdiag.models.loading.load import detect, load_parts
 from lmdiag.models.loading.load_options import LoadOptions
 from lmdiag.types import BadInput
@@ -147,6 +147,15 @@ def test_a_model_of_the_hub_is_pinned_to_its_commit(api, family_dir, monkeypatch
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert load_parts("org/tiny-gpt2").commit == commit
     assert "is not in the cache" in refusal("org/another")
+
+
+def test_the_training_step_of_a_revision(monkeypatch):
+    """The first checkpoint of Pythia is step0; without a revision the name of the model counts."""
+    monkeypatch.setattr("lmdiag.models.loading.checkpoint._hub_commit", lambda *_: "0123abcd")
+    revisions = ("step0", "step1000", "main", None)
+    steps = [resolve("org/tiny-step500", revision).training_step for revision in revisions]
+    assert steps == [0, 1000, 500, 500]
+    assert resolve("org/tiny", "step0").training_step == 0
 
 
 def test_weights_that_are_not_in_the_cache(api, family_dir, monkeypatch):

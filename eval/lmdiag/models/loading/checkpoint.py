@@ -97,7 +97,9 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
     if looks_like_path:  # Hub ids are "name" or "owner/name"
         raise BadInput(f"no model folder {model_id}: check the path")
     commit = _hub_commit(model_id, revision)
-    step = training_step(revision or "") or training_step(model_id.rpartition("/")[2])
+    step = training_step(revision or "")
+    if step is None:  # not `or`: 0 is a step, too
+        step = training_step(model_id.rpartition("/")[2])
     return Checkpoint(model_id, model_id, commit, step)
 
 
