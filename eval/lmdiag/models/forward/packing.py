@@ -280,12 +280,13 @@ def _fill_packs(
             packs_with_room = [
                 pack for pack, size in enumerate(pack_sizes) if size + n_new <= pack_width
             ]
+        # the first pack with room, else a new one
         index = min(packs_with_room, default=len(pack_sizes))
-        if index == len(pack_sizes):  # a new pack
+        if index == len(pack_sizes):
             contexts_of_pack.append([])
             pack_sizes.append(0)
         contexts_of_pack[index].append(number)
         pack_sizes[index] += n_new
-        for prefix in prefixes[n_shared:]:
+        for prefix in prefixes[n_shared:]:  # the pack has the shorter ones already
             packs_with.setdefault(prefix, []).append(index)
     return contexts_of_pack, pack_sizes

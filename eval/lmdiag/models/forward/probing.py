@@ -168,7 +168,8 @@ class _Probe:
         self._is_causal = not encoder.masked
         self._long = _long_row(reader, encoder)
         n_tokens = max(2, min(_SHORT, len(self._long.ids) // 2))
-        # for each short row, how many of its first tokens are those of the long one
+        # for each short row, how many of its first tokens are those of the long one: of rows of 12
+        # tokens 2, 6 and 11
         self._n_shared = sorted({min(2, n_tokens - 1), n_tokens // 2, n_tokens - 1})
         mask = encoder.blank(Query("")).mask
         self._shorts = [_short_row(self._long, n, n_tokens, mask) for n in self._n_shared]

@@ -89,9 +89,11 @@ class Client:
             raise BadInput(
                 f"--server {public_address} is not an address: give one such as http://localhost:8000/v1"
             )
+        # The address for requests and messages.
         path = url.path.rstrip("/") or "/v1"
         self.address = str(url.copy_with(username=None, password=None, path=path, query=None))
         self.attempts = FIRST_ATTEMPTS
+        # The key goes before a user name and a password in the address.
         key = ""
         for name in KEY_VARIABLES:
             key = key or os.environ.get(name, "").strip()

@@ -235,6 +235,7 @@ def _check_complete(completion: Completion, prompt: Ids, model: str) -> None:
 
 def parsed(schema: type[Document], content: bytes) -> Document:
     """Returns a JSON document as a schema has it. Raises `WrongReply` naming what is wrong."""
+    # an upper bound, counted before anything is parsed: one of these signs stands before each value
     most_values = content.count(b"{") + content.count(b"[") + content.count(b",")
     if most_values > MAX_VALUES:
         raise WrongReply(f"gives an answer of more than {MAX_VALUES:,} values")

@@ -161,8 +161,8 @@ class ServedModel(TokenModel):
             "prompt": list(prompt),
             "max_tokens": 1,  # the top tokens are those at the generated one
             "temperature": 0,
-            "logprobs": max(1, top),
-            "return_tokens_as_token_ids": True,
+            "logprobs": max(1, top),  # an engine may take 0 for no log-probabilities at all
+            "return_tokens_as_token_ids": True,  # of vLLM: names tokens by their ids
             **DIALECTS[self.dialect],
         }
         content = await self.client.send("completions", body)
