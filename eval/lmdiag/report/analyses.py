@@ -251,6 +251,7 @@ def _trends(runs: Sequence[Run], name: str, analysis: Analysis) -> list[Plot]:
     order = order_of(results)
     if order is None:
         return []
+    # label of a run -> its layer or training step
     number_of = dict(zip(run_labels(results), order.numbers, strict=True))
     return condition_trends(
         name, analysis, number_of, "layers" if order.name == "layer" else "steps"

@@ -115,8 +115,9 @@ def _in_context(record: Mapping[str, Any]) -> str:
     before = " ".join(str(record.get("context", "")).split())
     after = " ".join(str(record.get("right_context", "")).split())
     half = _MOST_LETTERS // 2
-    most_before = _MOST_LETTERS - min(len(after), half)
+    most_before = _MOST_LETTERS - min(len(after), half)  # more beside a short right context
     if len(before) > most_before:
+        # its end, with one character less for the ellipsis
         before = f"…{before[1 - most_before :]}"
     parts = (before, f"[{record['word']}]", truncated(after, half))
     return visible(" ".join(filter(None, parts)))

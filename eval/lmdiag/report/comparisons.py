@@ -185,7 +185,7 @@ def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:
     test_names = "; ".join(_TESTS[test] for test in tests)
     if len(tests) > 1:  # their letters stand beside p
         test_names = "; ".join(f"{_TESTS[test]} ({test[0]})" for test in tests)
-    lines = {
+    lines = {  # line -> whether a comparison has what it explains
         "95% intervals have the differences that the test of p does not reject at "
         f"5%{without_interval}": any(not math.isnan(c.ci_low) for c in comparisons),
         f"p: {test_names}": bool(tests),

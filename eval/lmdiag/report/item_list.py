@@ -199,6 +199,8 @@ def _columns(rows: Sequence[Sequence[Sequence[Any]]]) -> list[tuple[str, list[li
         The robin  is    not a bird.
         The robin  is        a bird.
 
+    Rows with regions have the same regions, so that each column is a region.
+
     Args:
         rows: of each row of an item, its parts in each run. Runs may split words differently; the
             columns have the parts of the first run.

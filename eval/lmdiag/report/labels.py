@@ -292,6 +292,7 @@ def order_of(runs: Sequence[Results]) -> Order | None:
         return None
     if any(run.protocol.layer is not None for run in runs):
         models = {(run.model.id, run.model.revision, run.model.name) for run in runs}
+        # a run without the option is of the last layer; its number may not be known
         layers = [run.layer for run in runs if run.layer is not None]
         is_one_model = len(models) == 1
         return Order("layer", layers) if is_one_model and len({*layers}) == n else None

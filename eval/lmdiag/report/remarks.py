@@ -157,6 +157,7 @@ def _rows_left_out(content: SettingResults, where: str, remedy: str) -> Iterator
             more = ", …" if len(words) > _MOST_WORDS else ""
             count = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
             yield f"{state}{where}: {count} ({', '.join(words[:_MOST_WORDS])}{more})"
+    # contrasts that are not compared are named where others are compared
     n = content.equal_contrasts
     sensitivity = content.measures.get("sensitivity")
     if n and sensitivity and sensitivity.value is not None:

@@ -326,6 +326,7 @@ def _published_alike(
                 count = round(reported.value / 100 * reported.n)
                 share = Figure(count / reported.n, reported.n, chance=figure.chance)
                 published_verdicts.append(share.versus_chance)
+        # without one of the figures, a model has fewer verdicts than the run, and is left out
         is_of_run = results.model.id.rpartition("/")[2] == model
         if published_verdicts == verdicts and not is_of_run:
             alike_models.append(name)

@@ -173,6 +173,7 @@ class RunItems:
             return [numbers.probability(row.probability)]
         if self.asks == "word":
             return [word for word, _, _ in row.top]
+        # `parts` of this row alone
         parts = replace(self, rows=self.rows.loc[[row.Index]]).parts()
         return [f"{part.text} {numbers.bits(part.surprisal)}" for part in parts.itertuples()]
 
@@ -305,14 +306,15 @@ def _rows(
         folds: differences of spelling that do not count between words.
     """
     # surprisal (bits) and probability of the word at the blank, or of the whole sentence
-    table = item_rows(stimuli, predictions, {}, "sentence")
+    table = item_rows(stimuli, predictions, scores={}, per="sentence")  # `items` adds measures
     columns = stimuli.columns()
     n = len(table)
     has_blanks = stimuli.asks_words
     is_sentence = asks == "sentence"
     response = table["surprisal"]
     if _has_critical_word(stimuli) and any(predictions.words or ()):
-        response = item_rows(stimuli, predictions, {}, "row")["surprisal"]  # of the critical word
+        # of the critical word
+        response = item_rows(stimuli, predictions, scores={}, per="row")["surprisal"]
     text_columns = {
         name: columns.get(name, [""] * n) for name in ("right_context", "target", "condition")
     }

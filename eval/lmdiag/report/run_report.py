@@ -65,7 +65,8 @@ class Report:
     Attributes:
         runs: in the order in which they are shown.
         figures: of these runs.
-        detailed: positions of the runs whose items and charts of items are shown.
+        detailed: positions, in `runs` and in the sources of `figures`, of the runs whose items and
+            charts of items are shown.
         chosen_items: ids of items whose answers are shown in a table.
         answers: what the models answered to these items.
         across: keys of `KNOBS` in which the runs may differ.
