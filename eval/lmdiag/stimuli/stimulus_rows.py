@@ -164,7 +164,8 @@ class Stimuli:
         """Returns the same rows, with the same fingerprint, but with other left contexts."""
         columns = {**self._columns, "context": list(contexts)}
         rows = replace(self, _columns=columns, perturbed={})
-        object.__setattr__(rows, "fingerprint", self.fingerprint)  # the record is frozen
+        # kept where `cached_property` keeps it; set in this way since the record is frozen
+        object.__setattr__(rows, "fingerprint", self.fingerprint)
         return rows
 
 

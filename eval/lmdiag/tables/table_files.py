@@ -225,7 +225,7 @@ class Table:
         """
         names = dict.fromkeys(column for row in rows for column in row)
         check_size(name, len(names), len(rows))
-        columns = {name: [row.get(name) for row in rows] for name in names}
+        columns = {column: [row.get(column) for row in rows] for column in names}
         return cls.of(name, columns, index, **fields)
 
     def __len__(self) -> int:
@@ -478,6 +478,7 @@ def _table_of_cells(name: str, file_rows: Rows, unit: str, *, raw: bool) -> Tabl
     _check_header(file_rows.rows, f"{name}{_MARKS[unit]}")
     (header_line, header_number, header), *rows = file_rows.rows
     notes = [*file_rows.notes]
+    # rows that repeat the header, as where several files were joined
     repeated_lines = [str(line) for line, _, cells in rows if cells == header]
     if repeated_lines:
         lines = f"{unit}{'s' if len(repeated_lines) > 1 else ''} {first_few(repeated_lines, 5)}"

@@ -94,7 +94,7 @@ def text_rows(path: Path) -> Rows:
     if first > 1 and text.lstrip().startswith("#"):
         notes.append(f"comments: lines above line {first} are passed over")
     separator, header = _separator_and_header(sample)
-    if not separator:
+    if not separator:  # no line seems to name columns: the first one is taken
         header = sample[0] if sample else ""
         usual = "\t" if path.suffix.lower() in (".tsv", ".tab", ".txt") else ","
         # the most frequent one; the usual one if none is there
@@ -104,6 +104,7 @@ def text_rows(path: Path) -> Rows:
         notes.append(f"separator: line 1 is passed over, sep={separator}")
     check_size(path, n_columns=1 + header.count(separator), n_rows=0)  # before rows are parsed
     parsed_rows = _parsed_rows(path, text, first, header, separator)
+    # `Rows` of a text without titles and notes; its separator is added below
     rows, _, notes_on_rows = header_and_data(parsed_rows, "line", notes)
     if rows and _has_row_names(rows, header, separator):
         line, number, cells = rows[0]

@@ -131,6 +131,7 @@ def converted_columns(table: Table, task: str, problems: Problems) -> dict[str, 
         if there in columns and other not in columns:
             problems.append(f"{table.name}: there is a column {there} but no {other}: {_COMPARED}")
     _refuse_missing_columns(table, columns, needed, problems)
+    # ids, where the table has none, of the task and the number of the row
     columns.setdefault("id", [f"{task}-{name}" for name in table.labels("name")])
     if "context" in columns and "right_context" in columns:  # a blank may open the sentence
         columns["context"] = ["" if value is None else value for value in columns["context"]]

@@ -571,12 +571,14 @@ def _with_row_per_text(table: Table, names: Sequence[str], text: str) -> Table:
     conditions = [names[column] for column in columns.tolist()]
     # without the wide columns, of which each row would have all cells again
     long = table.with_columns({}, without=names).of_rows_at(rows)
+    # the text, condition, id and item of each new row
     row_names = long.labels("name")
     new_columns: dict[str, list[Any]] = {text: cells[is_filled].tolist(), condition: conditions}
     ids = zip(long.columns.get("id", row_names), conditions, strict=True)
     cell_names = [f"{row}-{name}" for row, name in ids]
     if "id" in other_columns:
         new_columns["id"] = cell_names
+    # what the note says
     n_empty = is_filled.size - len(rows)
     n_lacking = int((~is_filled.any(axis=1)).sum())  # rows
     note = f"wide: {len(table):,} rows make {len(rows):,}, one for each {text}"
