@@ -293,6 +293,7 @@ def _field_parameters(record: type, wider_types: Mapping[str, Any]) -> list[insp
     types = {**field_types(record), **wider_types}
     parameters = []
     for field in fields(record):
+        # a path as text, since help would show it as PosixPath('results')
         default = str(field.default) if isinstance(field.default, Path) else field.default
         parameters.append(
             inspect.Parameter(

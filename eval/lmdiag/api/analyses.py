@@ -230,7 +230,8 @@ def analyse(
         "levels": _level_orders(levels), "coding": coding if coding != "sum" else "", "by": by,
     }  # fmt: skip
     design = runs[0].results.design.given() if runs else {}
-    # an argument at its default, which is empty, leaves the design of the run as it is
+    # an argument at its default, which is empty here (that of `coding`, "sum", became empty above),
+    # leaves the design of the run as it is
     design |= {name: value for name, value in named_by_user.items() if value}
     # what the runs asked: "word", "sentence" or both
     asked_units = {rows.diagnostic.asks for run in runs for rows in run.stimuli.values()}
@@ -268,11 +269,12 @@ def analyse(
             facts_of_sources[Path(str(part)).name] = f"{len(frame):,} rows"
     # the tables of all sources are analysed as one
     table = items_of(frames)
-    if "levels" in design and not named_by_user["levels"]:
+    if "levels" in design and not named_by_user["levels"]:  # the orders are those of the run
         design["levels"] = _orders_of_present_levels(design["levels"], table)
     analysis = analyse_table(table, response=response, formula=formula, **design)
     # what a response is of, in words, if all sources asked the same
     row_part = PARTS_OF[asked_units.pop()] if are_all_runs and len(asked_units) == 1 else ""
+    # the reading of a table is shown; that of a run's rows was shown when the run was made
     are_all_tables = all(isinstance(part, DataFrame) or is_table_file(part) for part in sources)
     return replace(
         analysis, notes=(*notes, *analysis.notes), part=row_part,

@@ -131,6 +131,7 @@ def table_call(
         settings: further choices on the page: response, unit, layers, region -> what was chosen; ""
             for the default. Those that the function does not have are left out.
     """
+    # `cloze` and `fit` take how a table is read, but neither items nor conditions
     takes_design = function in ("run", "analyse")
     options = table_check.given() if takes_design else table_check.options.stored()
     setting_names = {

@@ -357,6 +357,7 @@ def saved_files(result: Presentable, data: str, folder: Path) -> Iterator[tuple[
     target = Path(tempfile.mkdtemp(prefix="result-", dir=folder))
     name = Path(data).stem
     for download, suffix in menus.DOWNLOADS.items():
+        # `save` makes a folder of charts of a name without an ending
         file_name = f"{name}-result{suffix}" if suffix else "charts"
         try:
             saved_paths = result.save(target / file_name)

@@ -53,15 +53,17 @@ def cloze_command(
     from lmdiag.studies.cloze_norms import ClozeNorms, responses_of
 
     layers = layered.layers
+    # people respond with whole words; a server and inner layers give probabilities of tokens alone
     default_unit: Unit = "token" if serving.server or layers else "word"
     query = QueryOptions(unit=unit or default_unit, bos=bos)
     load_options = LoadOptions(**query_options(query), **vars(loading), **vars(serving))
+    # a `TableOptions` again, since records of two types are never equal
     table_options = responses_of(source, TableOptions(**vars(table)), response)
     runs: list[Run] = []
     with Processes() as processes:
         with processes.shared_errors():
             requested = models.requested(recording.output, str(source))
-            protocol = Protocol(tasks=(), **query_options(query))
+            protocol = Protocol(tasks=(), **query_options(query))  # () for the task of the table
             inputs = load_inputs(str(source), protocol, table=table_options, responses=True)
         for model, revision, name in processes.share(requested):
             model_options = replace(load_options, revision=revision, device=processes.device)

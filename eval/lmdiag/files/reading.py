@@ -333,7 +333,7 @@ def read_parquet(path: Path, columns: Container[str] | None = None) -> pa.Table:
         for name, column in zip(table.column_names, table.columns, strict=True):
             # `validate` accepts values of these types that Python cannot represent
             if re.search("time|date|duration|interval|extension", str(column.type)):
-                try:
+                try:  # `to_pylist` makes each value a Python object, `dumps` its text
                     json.dumps(column.to_pylist(), default=str)
                 except Exception as error:
                     raise ValueError(f"column {name} of type {column.type}: {error}") from None

@@ -167,7 +167,11 @@ def run_layers(
         shutil.rmtree(shared_journal.folder, ignore_errors=True)
 
     def ask(_: results.RunDirectory) -> tuple[list[list[Predictions]], int]:
-        """Returns the predictions of each layer and setting; see `_make_runs`."""
+        """Returns the predictions of each layer and setting; see `_make_runs`.
+
+        The directory of the first run is not needed: the runs of all layers share a journal, which
+        is in the folder of the model.
+        """
         return _ask(
             predict_layers, layers_model, inputs, run_options, processes, shared_journal, warns=True
         )

@@ -108,6 +108,7 @@ def layer_surprisals(
     table_of_layer = {}
     for layer, answers_of_layer in zip(model.layer_numbers, answers_by_layer, strict=True):
         table_of_layer[layer] = _word_table(texts, sentences, questions, answers_of_layer)
+    # the layer, a level of the index, becomes the first column, and rows are numbered anew
     table = concat(table_of_layer, names=["layer"])
     return table.reset_index(level="layer").reset_index(drop=True)
 
@@ -156,7 +157,7 @@ def _word_table(
     sharing_of_word = list[str]()
     for number, (text, sentence) in enumerate(zip(texts, sentences, strict=True), start=1):
         n_spaces = len(text) - len(text.lstrip())
-        answer = answer_of.get(sentence, SentenceAnswer(()))
+        answer = answer_of.get(sentence, SentenceAnswer(()))  # an empty text is not asked
         sharing_of_word += _sharing_neighbours(answer.words)
         # `entropies` is as long as `words`, or empty
         words = zip_longest(answer.words, answer.entropies)
@@ -165,6 +166,7 @@ def _word_table(
             word = text[start : n_spaces + span.end]
             surprisal = None  # NaN in the table
             if span.log_prob is not None and not span.shares_token:
+                # bits; 0.0 - x, and not -x, which would be -0.0 for a probability of 1
                 surprisal = 0.0 - span.log_prob / math.log(2)
             rows.append((number, position, word, start, surprisal, span.n_tokens, entropy))
     table = DataFrame(rows, columns=[*_TYPES]).astype(_TYPES)
