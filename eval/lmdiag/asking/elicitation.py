@@ -67,6 +67,7 @@ def parse_wording(text: str) -> Wording:
     >>> parse_wording("Which is better?\\n{options}").of_sentences
     'Which is better?\\n{options}'
     """
+    # the last line break of a part is not shown to the model
     text = text or resource_path("cards", "choice.txt").read_text("utf-8").removesuffix("\n")
     parts = [part.removesuffix("\n") for part in _PART.split(text)]
     target_parts = [part for part in parts if part.count(_CONTEXT) == 1]
@@ -180,8 +181,9 @@ def choice_predictions(
         ids: of the rows.
         setting: further fields of the predictions, e.g. perturbation.
     """
-    # For each row: label -> its log-probability. And a list with an entry for each order: the log
-    # of the probability of the label that the row has in it, divided by the sum over all labels.
+    # For each row: number of a label, from 0 -> its log-probability. And a list with an entry for
+    # each order: the log of the probability of the label that the row has in it, divided by the sum
+    # over all labels.
     log_prob_of_label: list[dict[int, float | None]] = [{} for _ in ids]
     log_shares: list[list[float]] = [[] for _ in ids]
     n_tokens = [0] * len(ids)

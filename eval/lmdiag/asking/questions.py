@@ -210,6 +210,7 @@ def to_predictions(
         kind, cased: of the model.
     """
     columns = setting.stimuli.columns()
+    # choices between the rows of a contrast
     if setting.wording is not None:
         return choice_predictions(
             setting.choices(cased=cased), answers, columns["id"],
@@ -219,6 +220,7 @@ def to_predictions(
     no_values: list[Any] = [None] * len(answers_of_rows)
     entropies: list[list[float | None] | None] = []
     if setting.stimuli.diagnostic.asks == "sentence":
+        # No diagnostic of sentences has perturbations: the setting keeps its default, "none".
         if setting.entropy:  # for each row a list with a value for each word
             entropies = [[*answer.entropies] for answer in answers_of_rows]
         return Predictions(
@@ -231,6 +233,7 @@ def to_predictions(
             words=[answer.words for answer in answers_of_rows],
             entropies=entropies,
         )
+    # words at a blank
     scores = [  # of the target of each row
         answer.words[target]
         for answer, target in zip(answers_of_rows, columns["target"], strict=True)

@@ -112,7 +112,7 @@ def words_of_items(trials: Trials) -> Sequence[ItemWords]:
         first_rows = [word_rows[0] for word_rows in rows_of_word.values()]
         items.append(
             ItemWords(
-                item,
+                item=item,
                 rows=[*rows_of_word.values()],
                 shares=np.array([*share_of_word.values()]),
                 log_prob=trials.log_prob[first_rows],
@@ -187,12 +187,14 @@ def item_measures(shares: Floats, log_prob: Floats, top_share: float) -> dict[st
     q = shares[is_given]
     nats = log_prob[is_given]
     measures = dict.fromkeys(STATISTICS, math.nan)
-    # without all responses, neither their entropy nor their most frequent word is known
+    # Without all responses, neither their entropy nor their most frequent word is known. Each share
+    # may have been rounded in the file.
     is_complete = abs(q.sum() - 1) <= SHARE_ROUNDING * len(q) + 1e-9
     if is_complete and not math.isnan(top_share):
         measures["top_agrees"] = float(top_share >= q.max() - _SHARE_TIE)
     if is_complete and np.isfinite(nats).all():
         mass = float(np.exp(nats).sum())
+        # slightly above 1 is rounding, and more is undefined
         if mass < 1 + _MASS_ROUNDING:
             measures["mass"] = min(mass, 1.0)
         cross_entropy = float(-(q * nats).sum() / math.log(2))

@@ -110,6 +110,7 @@ def parse_formula(text: str) -> Formula:
         start = match.start(str(match.lastgroup))  # without the white space before the token
         end = match.end()
         token = match[0].strip()
+        # the token as Python writes it: a variable, a number with a decimal point, or an operator
         if match["region"]:
             number = None if match["index"] == "*" else int(match["index"])
             region = RegionOf(number, match["condition"])

@@ -101,6 +101,7 @@ def share_correlation(trials: Trials) -> list[Scores]:
     if shares_of_rows is None or "contrast" not in trials.rows or not trials.has("log_prob"):
         return []
     contrasts = trials.contrasts
+    # the second value is that of the highest bad row
     good_log_prob, _ = contrasts.good_and_highest_bad(trials.log_prob)
     total_log_prob = good_log_prob.copy()  # becomes that of all rows of each contrast
     with np.errstate(invalid="ignore"):  # probabilities of 0 have no share

@@ -225,6 +225,7 @@ def suite_measures(trials: Trials) -> list[Scores]:
         holds = formula.holds(bits)
         return math.nan if holds is None else float(holds)
 
+    # the values of both measures, item by item
     first_rows = []  # of the items, in which the formulas and the suite stand
     shares = []  # of the predictions of each item that hold
     verdicts = list[float]()  # on each prediction for each item

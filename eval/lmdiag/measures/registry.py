@@ -119,6 +119,7 @@ def registered(name: str) -> Measure | None:
     For example, the names "accuracy" and "accuracy@5" give the entry of `accuracy`.
     """
     base, parameter = MeasureName.of(name)
+    # the names by which an entry may list the measure
     labelled_names = {base}
     if parameter:
         labelled_names.add(f"{base}@")  # a label for names with a parameter only

@@ -168,7 +168,7 @@ class CausalEncoder(QuestionEncoder):
     @property
     def reads_bos(self) -> bool:
         """Whether a special token stands before contexts, also as a part of a chat template."""
-        bos_name = self.spelling.name(self.spelling.bos)
+        bos_name = self.spelling.name(self.spelling.bos)  # "" without such a token
         prompt_has_bos = bos_name != "" and self.framing.prompt.startswith(bos_name)
         return bool(self.opening) or prompt_has_bos
 

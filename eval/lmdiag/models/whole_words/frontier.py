@@ -151,6 +151,7 @@ class Frontier:
             self._partial_nats[longer_partial] = partial_nats + log_prob
         if partial.total > self.rules.longest:
             return  # a candidate word longer than the words that are searched
+        # of a masked model, `_open_child` offers words, since the masks tell their end
         if is_new and partial.pieces and not partial.total:
             self._offer(partial_nats + end, partial)
         n_unopened = node.width

@@ -224,7 +224,8 @@ class WordSearch:
             BadInput: a blank needs more than `most_nodes` partial words.
         """
         frontiers = search.frontiers
-        # each round reads the next nodes of all blanks together; exact lists have none
+        # Each round reads the next nodes of all blanks together, in parts, in their order. A blank
+        # with an exact list has no next nodes.
         while nodes := unread + [(f, node) for f in frontiers for node in f.next()]:
             unread = []
             n_read = 0

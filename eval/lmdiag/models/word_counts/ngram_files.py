@@ -201,10 +201,11 @@ def _ngram_counts(lines: Iterator[bytes]) -> list[int]:
     is_header = False
     for line in lines:
         text = line.decode("utf-8", "replace").strip()
-        is_header = is_header or text == "\\data\\"
+        is_header = is_header or text == "\\data\\"  # the header begins there
         if text.startswith("ngram "):
             # kenlm reads numbers with a sign, and takes memory for them
             match = re.fullmatch(r"ngram (\d{1,3})\s*=\s*(\d{1,18})", text)
+            # orders ascend from 1 without a gap
             if not match or int(match[1]) != len(counts) + 1:
                 problem = f"{shortened(text)!r}, is not the number of {len(counts) + 1}-grams"
                 raise ValueError(f"a line of its header, {problem}")

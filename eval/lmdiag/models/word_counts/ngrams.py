@@ -186,9 +186,10 @@ class NgramModel(WordModel):
                 "n-gram models need the package kenlm, which is compiled when it is installed: "
                 "`pip install '.[ngrams]'` in a clone of lmdiag"
             ) from None
+        # our own checks of the file, and its words
         path = Path(user_path(source))
         try:
-            file = read_ngram_file(path)  # also checks what kenlm does not check
+            file = read_ngram_file(path)  # checks what kenlm does not check
         except OSError as error:
             problem = error.strerror or shortened(error)
             raise BadInput(f"model {model_id} cannot be read: {problem}") from None
@@ -196,6 +197,7 @@ class NgramModel(WordModel):
             raise BadInput(
                 f"model {model_id} is not a usable file of n-grams: {shortened(error)}"
             ) from None
+        # kenlm reads the file; it prints nothing meanwhile
         config = kenlm.Config()
         config.show_progress = False
         config.arpa_complain = kenlm.ARPALoadComplain.NONE
@@ -239,7 +241,7 @@ class NgramModel(WordModel):
         return Memory(state, Followers.begin(len(self.words)))
 
     def memory(self, context: str) -> str:
-        """Returns the part of a context that an answer depends on, which is all of it."""
+        """Returns the part of a context that an answer may depend on: all of it."""
         return context
 
     def distribution(self, state: Memory) -> Distribution:
@@ -324,6 +326,7 @@ class NgramModel(WordModel):
                 self._refuse_above_1(word)
             log10 += score
             number = self.numbers.get(word)
+            # a word that is not in the vocabulary has the followers of unknown words
             last = Followers.unknown(len(self.words)) if number is None else number
             state = Memory(state_after, last)
         if not self.has_unknown and any(word not in self.numbers for word in words):
@@ -344,6 +347,7 @@ class NgramModel(WordModel):
         if all(is_punctuation):
             yield from self._marks(text)
             return
+        # what stands between the first and the last character that is no punctuation
         start = is_punctuation.index(False)
         end = len(text) - is_punctuation[::-1].index(False)
         yield from self._marks(text[:start])
