@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shlex
 
 import numpy as np
@@ -337,6 +338,17 @@ def test_words_that_a_table_lacks_are_counted_and_read_from_full_texts(tmp_path,
 
 CHINESE = {"text": ["a"] * 4 + ["b"] * 3, "position": [1, 2, 3, 4, 1, 2, 3]}
 CHINESE["word"] = ["他", "喜欢", "猫", "。", "我", "有", "3"]
+
+
+def test_sentences_with_braces_are_quoted_and_tried_as_full_texts(tmp_path):
+    rows = "text,position,word,rt,full\n1,1,The,3,The {x} eats.\n1,3,hen,4,The {x} eats.\n"
+    braces = written(tmp_path, rows, "braces.csv")
+    human = read_human(braces, chosen=Procedure(response="rt", controls=(), sentence="full"))
+    expected = r"braces.csv:3: 'hen' is not the word at position 3 of full, 'The {x} eats.'"
+    with pytest.raises(BadInput, match=re.escape(expected)):
+        human.running_texts()
+    human = read_human(braces, chosen=Procedure(response="rt", controls=()))
+    assert human.gap_notes()[0].endswith("give the full texts by --sentence COLUMN")
 
 
 def test_words_of_scripts_without_spaces_are_joined_without_them(tmp_path):

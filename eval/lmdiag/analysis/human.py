@@ -475,9 +475,8 @@ class HumanTable:
             return running.texts_of_sentences(sentences, distinct_words, positions)
         except NotInSentence as error:
             row = rows[error.number]
-            # the message has {} in place of the column of sentences
-            message = str(error).format(procedure.sentence)
-            raise BadInput(f"{self.where(row)}: {message}") from None
+            where_expected = f"{procedure.sentence}, {error.sentence!r}"
+            raise BadInput(f"{self.where(row)}: {error.problem} of {where_expected}") from None
 
 
 def _ranks_of_names(names: Series[str]) -> NDArray[np.intp]:

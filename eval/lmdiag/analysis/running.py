@@ -32,12 +32,19 @@ class RunningTexts(NamedTuple):
 
 
 class NotInSentence(ValueError):
-    """A word that is not at its position in its sentence: its number, and a message."""
+    """A word that is not at its position in its sentence.
 
-    def __init__(self, number: int, message: str) -> None:
-        """Keeps the number of the word, from 0, so that the caller can name its row."""
-        super().__init__(message)
+    Attributes:
+        number: of the word, from 0, so that the caller can name its row.
+        problem: beginning of a message, e.g. "'lay' is not the word at position 3".
+        sentence: the sentence, shortened.
+    """
+
+    def __init__(self, number: int, problem: str, sentence: str) -> None:
+        super().__init__(f"{problem} of {sentence!r}")
         self.number = number
+        self.problem = problem
+        self.sentence = sentence
 
 
 def texts_of_words(text_names: Sequence[str], words: Sequence[str]) -> RunningTexts:
@@ -129,8 +136,8 @@ def texts_of_sentences(
     # of the two ways to count positions, that by which fewer words are wrong; its first wrong word
     number = min(wrong_words_of_base, key=len)[0]
     _, sentence = sentences[number]
-    problem = f"{words[number]!r} is not the word at position {positions[number]:g} of"
-    raise NotInSentence(number, f"{problem} {{}}, {shortened(sentence)!r}")
+    problem = f"{words[number]!r} is not the word at position {positions[number]:g}"
+    raise NotInSentence(number, problem, shortened(sentence))
 
 
 def _cuts_without_space(
