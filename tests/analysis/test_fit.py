@@ -13,7 +13,7 @@ import lmdiag
 from lmdiag.analysis.fit import fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
 from lmdiag.analysis.procedures import Procedure
-from lmdiag.analysis.regression import without_terms
+from lmdiag.analysis.regression import fit_formula, without_terms
 from lmdiag.analysis.selection import Selection
 from lmdiag.report.fits import human_plots
 from lmdiag.types import BadInput
@@ -222,6 +222,21 @@ def readers(n=3):
     frame = corpus().loc[lambda words: ~words["position"].isin([0, 1, 2, 5])]
     rows = frame.loc[frame.index.repeat(n)].assign(subject=[*range(n)] * len(frame))
     return rows.assign(rt=rows["rt"] + rows["subject"] ** 2).reset_index(drop=True)
+
+
+def test_names_in_backticks_and_functions_are_columns_of_their_own_in_mixed_models():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"rt": rng.normal(size=60), "c": rng.uniform(1, 2, 60)})
+    rows["subject"] = [f"s{i % 6}" for i in range(60)]
+    rows["rt"] += rows["subject"].str[1:].astype(float)
+    rows = rows.assign(**{"the subject": rows["subject"], "log_c": rng.normal(size=60)})
+    plain = fit_formula("rt ~ c + (1 | subject)", rows)
+    for group in ("`the subject`", "`subject`"):
+        quoted = fit_formula(f"rt ~ c + (1 | {group})", rows)
+        assert quoted.log_likelihood == plain.log_likelihood
+        assert [*quoted.groups.values()] == [6]
+    both = fit_formula("rt ~ log(c) + log_c + (1 | subject)", rows)
+    assert [*both.terms.index] == ["Intercept", "log(c)", "log_c"]
 
 
 def test_rows_of_a_word_are_averaged_unless_the_formula_groups_by_reader():

@@ -184,14 +184,37 @@ def fit_formula(formula: str, rows: DataFrame, folds: int = 0) -> LinearFit:
         return fit_least_squares(evaluate_terms(terms, rows), response_values, folds)
     if folds:
         raise BadInput("folds are for least squares: a mixed model is fitted in sample, --folds 0")
-    # functions of columns become columns, since `fit_mixed` has no functions: log(rt) is log_rt
-    name_of = {part: re.sub(r"\W+", "_", part).strip("_") for part in _COMPUTED.findall(formula)}
-    values = {
-        name: evaluate_terms(f"0 + {part}", rows).iloc[:, 0] for part, name in name_of.items()
-    }
+    name_of = _names_of_computed_parts(formula)
+    groups = grouping_columns(formula)
+    values = {}
+    for part, name in name_of.items():
+        column = part.strip("`")
+        # the values of a grouping column are names, and stay as they are
+        is_group = column in groups
+        values[name] = rows[column] if is_group else evaluate_terms(f"0 + {part}", rows).iloc[:, 0]
     formula_of_columns = _COMPUTED.sub(lambda match: name_of[match[0]], formula)
-    table = rows.assign(**values).reset_index(drop=True)
+    table = rows.assign(**values).reset_index(drop=True)  # errors of `fit_mixed` name no rows
     fit = fit_mixed(formula_of_columns, table, reml=False)
     # terms get the names of the formula back
     written_as = {name: part for part, name in name_of.items()} | {"(Intercept)": "Intercept"}
     return replace(fit, terms=fit.terms.rename(index=partial(with_labels, labels=written_as)))
+
+
+def _names_of_computed_parts(formula: str) -> dict[str, str]:
+    """Returns the functions and the names in backticks of a formula -> columns in place of them.
+
+    `fit_mixed` has neither. A column whose name the formula has already gets "_" at its end.
+
+    >>> _names_of_computed_parts("log(rt) ~ `word length` + word_length + (1 | subject)")
+    {'log(rt)': 'log_rt', '`word length`': 'word_length_'}
+    """
+    taken = {*names_in(formula)}
+    name_of = {}
+    for part in dict.fromkeys(_COMPUTED.findall(formula)):
+        name = re.sub(r"\W+", "_", part).strip("_")
+        is_same_column = part == f"`{name}`"  # a plain name that stands in backticks
+        while name in taken and not is_same_column:
+            name += "_"
+        taken.add(name)
+        name_of[part] = name
+    return name_of
