@@ -115,8 +115,12 @@ def downloaded(page, name, folder):
 
 
 def violations(page):
-    """What axe finds, but in the result, whose page has its own test."""
+    """What axe finds, but in the result, whose page has its own test.
+
+    Nor in what gradio shows, in pale letters, until a part of the page has been loaded.
+    """
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page.wait_for_function("!document.body.innerText.includes('Loading...')")
     found = axe.run(page, options={"iframes": False}).response["violations"]
     return [(x["id"], x["nodes"][0]["html"][:200]) for x in found]
 
