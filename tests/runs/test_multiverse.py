@@ -28,6 +28,7 @@ from lmdiag.cli import main
 from lmdiag.models.local import LocalModel
 from lmdiag.report.display import output_of
 from lmdiag.report.formats.terminal import print_output
+from lmdiag.runs import combinations, processes
 from lmdiag.studies.multiverse import Multiverse, counts_of, effects_of
 from lmdiag.types import Answer, BadInput, WordScore
 
@@ -179,6 +180,25 @@ def test_bad_input_is_one_line(command, small):
     assert code == 0
     assert "bert is not causal: it is asked without a prompt" in err
     assert len(members(command.folder / "out")) == 2
+
+
+def test_all_processes_ask_the_models_of_the_first_one(command, small, monkeypatch):
+    """Each process looks up revisions on the Hub by itself, and may get another list."""
+    of_first = [("a-model", "step1", None)]
+
+    def share(self, value):
+        """The value of the first process, which found another revision than this one."""
+        is_list_of_models = isinstance(value, list) and value and len(value[0]) == 3
+        return of_first if is_list_of_models else value
+
+    def run_members(model, options, *_):
+        raise BadInput(f"asked {model} at {options.revision}")
+
+    monkeypatch.setattr(processes.Processes, "share", share)
+    monkeypatch.setattr(combinations, "run_members", run_members)
+    code, _, error = command("multiverse", *small, "--model", "a-model", "--revision", "step2")
+    assert code == 2
+    assert "asked a-model at step1" in error
 
 
 # ---- what follows --------------------------------------------------------------------------------

@@ -520,6 +520,7 @@ def multiverse_command(
             # every knob at its default; `run_members` sets those of each combination
             inputs = rows.load(data, QueryOptions(), scoring)
             values = knobs.values(inputs.asks)
+        requested = processes.share(requested)  # processes may get different lists from the Hub
         members = []  # of each model, a list with the knobs and the run of each combination
         for model, revision, name in requested:
             model_options = replace(load_options, revision=revision)
