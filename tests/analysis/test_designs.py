@@ -296,6 +296,10 @@ def test_a_formula_names_its_response_and_may_have_the_model():
     ((key, fit),) = found.mixed.items()
     assert (key, fit.n, found.response, len(found.items)) == ("", 64, "Surprisal", 0)
     assert [*fit.terms.index] == ["(Intercept)", "a", "model", "a:model"]
+    # columns that only have the word in their name are not the column `model`
+    table = table.rename(columns={"frequency": "model.size"})
+    found = analyse_table(table, formula="Surprisal ~ model.size + (1 | frame)")
+    assert [*found.mixed] == ["A", "B"]
 
 
 def crossed(seed):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -785,7 +784,7 @@ def _mixed_models(
         if name in table:
             columns[name] = as_texts(table[name])
     all_rows = DataFrame(columns, table.index)
-    if re.search(r"(?<!\w)model(?!\w)", formula):  # the whole word `model`
+    if "model" in names_in(formula):
         return {"": fit_mixed(formula, all_rows, coding=coding)}
     return {
         str(model): fit_mixed(formula, model_rows, coding=coding)
