@@ -343,6 +343,10 @@ def test_fit_reads_the_words_of_several_models_and_names_them(tmp_path):
     words = lmdiag.cloze(frame, models=models, output=tmp_path).words
     fit = lmdiag.fit(words, response="cloze", controls=["length"])
     assert [(x.name, x.n) for x in fit.models] == [(name, len(words) // 2) for name in "ab"]
+    # a filter of another column does not choose a model
+    sized = words.assign(model_size=1)
+    filtered = lmdiag.fit(sized, response="cloze", controls=["length"], filter=["model_size>0"])
+    assert [x.name for x in filtered.models] == ["a", "b"]
     first = words[words["model"] == "a"]
     x = np.column_stack([np.ones(len(first)), first["surprisal"], first["word"].str.len()])
     slope = np.linalg.lstsq(x, first["cloze"])[0][1]

@@ -36,6 +36,7 @@ from lmdiag.stimuli.designs.shown import read_lines
 from lmdiag.stimuli.proposing.other_rows import columns_of_words, is_one_text, naming_option
 from lmdiag.stimuli.proposing.word_rows import dividing_columns, word_rows
 from lmdiag.stimuli.reading.conversion import markup_problem
+from lmdiag.stimuli.reading.filters import Condition
 from lmdiag.stimuli.reading.steps import read_frame_rows
 from lmdiag.stimuli.values.kinds import values_of
 from lmdiag.stimuli.values.layouts import TableLayout
@@ -587,7 +588,8 @@ def surprisals_in_table(table: HumanTable) -> tuple[HumanTable, list[SurprisalSo
     """
     source = read_surprisals(table, SURPRISAL)
     # the user chooses the rows of one model, as by --filter model=gpt2
-    is_one_model = any(condition.startswith("model") for condition in table.procedure.filter)
+    conditions = [Condition.of(text) for text in table.procedure.filter]
+    is_one_model = any(condition and condition.column == "model" for condition in conditions)
     if "model" not in table.frame.columns or is_one_model:
         return table, [source]
     models = table.texts("model").to_numpy()
