@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -79,13 +80,7 @@ def surprisal_command(
     # what is wrong with the arguments and the texts is said before a model is loaded
     for path in out:
         options.check_new_file(path, WRITTEN_SUFFIXES, overwrite=overwrite)
-    computed_columns: Any = [name for name in columns if "=" not in name]
-    unknown = {*computed_columns} - {*_COMPUTED}
-    if unknown:
-        choice = ", ".join(_COMPUTED)
-        raise BadInput(f"--columns {min(unknown)}: choose from {choice}, or write NAME=COLUMN")
-    # --columns has two kinds of values: further columns, as "length", and uses, as "word=ia"
-    columns_of_uses = tuple(name for name in columns if "=" in name)
+    computed_columns, columns_of_uses = _computed_and_used(columns)
     table_options = TableOptions(**vars(table) | {"columns": columns_of_uses})
     named_texts = _read_texts(file, table_options, sentence)
     for note in named_texts.notes:
@@ -122,6 +117,23 @@ def surprisal_command(
     if sys.stdout.isatty():  # a terminal gets no control characters
         words["word"] = words["word"].map(visible)
     sys.stdout.write(words.to_csv(index=False, float_format="%.6f", lineterminator="\n"))
+
+
+def _computed_and_used(columns: Sequence[str]) -> tuple[list[Any], tuple[str, ...]]:
+    """Returns the two kinds of values of --columns, each in a list of its own.
+
+    The first kind are further columns of the result, as "length". The second kind say which column
+    of the table is what, as "word=ia". `BadInput` for another value.
+
+    >>> _computed_and_used(["length", "word=ia"])
+    (['length'], ('word=ia',))
+    """
+    computed = [name for name in columns if "=" not in name]
+    unknown = {*computed} - {*_COMPUTED}
+    if unknown:
+        choice = ", ".join(_COMPUTED)
+        raise BadInput(f"--columns {min(unknown)}: choose from {choice}, or write NAME=COLUMN")
+    return computed, tuple(name for name in columns if "=" in name)
 
 
 def _read_texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
