@@ -372,6 +372,11 @@ def test_the_report_of_a_multiverse(command, copied):
     assert len([*figures.glob("*.svg")]) == len(output_of(multiverse).plots)
 
 
+def test_options_that_a_multiverse_does_not_have_are_refused_by_its_report(command, copied):
+    for options in (["--across", "unit"], ["--data", "demo"], ["--conditions", "a"]):
+        assert "is a multiverse: leave out" in command.refused("report", copied, *options)
+
+
 def test_links_of_a_page_lead_from_its_own_folder_to_the_runs(command, copied):
     other = command.folder / "mv.html"
     for page, options in ((copied / "multiverse.html", []), (other, ["--out", other])):

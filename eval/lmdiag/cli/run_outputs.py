@@ -214,10 +214,10 @@ def report_command(
     folder = runs[0]
     result: Multiverse | Report
     if len(runs) == 1 and (folder / MULTIVERSE).is_file():
-        if items or tasks or measures:
+        if items or tasks or measures or across or data or design.stored():
             raise BadInput(
-                f"{folder} is a multiverse: leave out --items, --tasks and --measures, or name one "
-                "of its runs"
+                f"{folder} is a multiverse: leave out --items, --tasks, --measures, --across, "
+                "--data and the options of designs, or name one of its runs"
             )
         result = Multiverse.read(folder)
         page = folder / MULTIVERSE_PAGE
