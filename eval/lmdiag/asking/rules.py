@@ -77,7 +77,8 @@ class Rule:
     def holds(self, case: Case) -> bool:
         """Returns whether everything that the rule names is true of a case.
 
-        Something that is not known yet, as the kind of the model, counts as not true.
+        Something that is not known yet, as the kind of the model, counts as not true; a model that
+        is not known yet is cased, see the default in `Case`.
         """
         return (
             (not self.beside or self.beside in case.given)

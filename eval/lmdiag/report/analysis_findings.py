@@ -315,7 +315,8 @@ def _untested_effect_sentence(analysis: Analysis, effect: _Effect) -> str:
     """Returns the sentence about an effect that is the same in every item, so that no test exists.
 
     For example, "Surprisal is 1.20 bits higher where type is B than where it is A in each of 3
-    items; no test.".
+    items; no test.", or "The interaction of type and number is +0.80 bits in each of 3 items; no
+    test.": `effect.test.text` is the size of the effect, with its sign.
     """
     items = "in the one item" if effect.row.n == 1 else f"in each of {effect.row.n} items"
     if effect.is_interaction:

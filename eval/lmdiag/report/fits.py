@@ -382,7 +382,7 @@ def _partial_plot(fit: HumanFit) -> Plot:
 
     A partial residual is the residual plus b (s - m), with b the coefficient per bit, s the
     surprisal and m its mean: what the other predictors leave of the response (Larsen and McCleary
-    1972). The band of the line is the 95% interval of b.
+    1972). The line goes through the point (m, 0); its band is the 95% interval of b.
     """
     (model,) = fit.models
     response = visible(sides(fit.full)[0])
@@ -396,7 +396,8 @@ def _partial_plot(fit: HumanFit) -> Plot:
     line = _line_layers(slope, surprisal.mean(), drawing.ends(marks["surprisal"]))
     name = visible(model.name)
     y = f"{response}, partial residual"
-    chart = _surprisal_chart(marks.assign(series=name), "surprisal, bits", y, {name: 0}, *line)
+    styles = {name: 0}  # the first colour
+    chart = _surprisal_chart(marks.assign(series=name), "surprisal, bits", y, styles, *line)
     caption = (
         f"{response} by surprisal, less the part of the other predictors (partial residuals): "
         f"{_marks_text(has_mark_per_row)}. The line has the slope of surprisal in the "

@@ -68,6 +68,7 @@ class ServedModel(TokenModel):
     def encode(self, question: Question | Sentence) -> Encoded:
         """Returns a question as token ids; `BadInput` if it asks for an entropy."""
         if question.entropy:
+            # the stored options have `server`, beside which a rule refuses `entropy`
             raise BadInput(refusal(Case(given={*self.options.stored(), "entropy"})))
         return super().encode(question)
 

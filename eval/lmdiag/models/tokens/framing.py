@@ -51,9 +51,13 @@ class Framing:
     def apply(self, query: Query) -> Query:
         """Returns the query as the model reads it, with the prompt as a part of its context.
 
-        A space at the end, as of a prompt whose context is empty, is left out: it belongs to the
-        word that follows. A word that opens the assistant's turn of a chat has a space before it
-        only if the template writes one.
+        The prompt is a text with `SLOT` at the place of the context; for a chat it is what the
+        model's template makes, up to the assistant's turn. A space at the end, as of a prompt whose
+        context is empty, is left out: it belongs to the word that follows.
+
+        `space_before` of the returned query is True or False if it is known whether a space stands
+        before the word, and None if words at this place have one as usual. A word that opens the
+        assistant's turn of a chat has one only if the template writes one.
         """
         context = with_first_letter(query.context, self.options.first_letter)
         text = self.prompt.replace(SLOT, context)

@@ -212,13 +212,14 @@ class Vocabulary:
     def show(self, token: int, *, bare: bool = False) -> str:
         """Returns an item as it is shown in a list of answers.
 
-        In running text, "bird" starts a word and "##s" continues one. Where words are bare, "bird"
-        has no space in front and "▁bird" has one, and nothing is shown as "##s".
+        In running text, "bird" starts a word and "##s" continues one. At a blank without a space in
+        front, as at the beginning of a text or in a script without spaces, words are bare: they
+        are items without a space in front, and shown as they are, "bird". An item with a space in
+        front would be another text there, and is shown with it, as "▁bird".
 
         Args:
             token: its id.
-            bare: whether words lack the mark of a word's start there; items with it are shown with
-                it, since they put a space where none stands.
+            bare: whether the words at the blank are bare.
         """
         item = self.item(token)
         if bare:

@@ -97,7 +97,9 @@ class Frontier:
         # log-probability of the pieces of a partial word, and of the end of the word after them
         self._partial_nats = {PartialWord((), partial.total): start for partial in partials}
         self._end_nats: dict[PartialWord, float] = {}
-        self._opened = set(partials)  # partial words that need not be opened again
+        # partial words that need not be opened again: those at which the search starts are read
+        # first, before anything is taken from the heap
+        self._opened = set(partials)
         self._open: list[Node] = []  # a heap of what may be read next, the most probable first
 
     @property

@@ -129,7 +129,10 @@ class BackoffDistribution(Distribution):
         # `nats` is compared with followers, `unigram_nats` with all other words: it is what such a
         # word has without a context if it has `nats` here
         unigram_nats = nats - self.back_off
-        if number is not None:  # as it stands in the list, also of words that are tied with it
+        if number is not None:
+            # A word of the vocabulary is compared by the very numbers that the list of top words is
+            # sorted by. `nats` may differ from them by rounding, and then words that are tied with
+            # it would count as more probable.
             nats = float(self.nats_of(np.array([number]))[0])
             is_follower = number in self.followers
             unigram_nats = nats - self.back_off

@@ -142,8 +142,12 @@ def _line_pattern(n: int) -> str:
     A line ends after a part of a name (a blank, `_`, `/` or `-`), and within brackets only where
     nothing before them fits. A longer part is divided after n characters. For n = 12, the lines of
     "animate_subject [a - b]" are "animate_", "subject " and "[a - b]".
+
+    The first of three alternatives that matches is taken: as many whole parts as fit, up to an end
+    outside of brackets or the end of the label; else up to an end within brackets; else n
+    characters.
     """
-    line_start = f".{{1,{n - 1}}}"
+    line_start = f".{{1,{n - 1}}}"  # and the character that ends the part
     part_end = "[ _/-]"
     outside_brackets = r"(?![^\[(]*[\])])"  # the next bracket, if any, is an opening one
     end_of_label_or_part = f"({part_end}{outside_brackets}|$)"

@@ -91,7 +91,9 @@ def _split_message(uses: ColumnUses) -> str:
     table = uses.table
     if uses.item_column:  # joined names are not divided again
         texts = None if table.texts is None else table.texts.tolist()
-        if uses.conditions:  # texts of an item may be alike for other reasons
+        if uses.conditions:
+            # Similar texts under different names are a sign that the names have conditions in them.
+            # In a table with conditions it is none: there the texts of an item are similar anyway.
             texts = None
         message = split_message_for_item_names(
             table.items, texts, other_columns=table.columns, column=uses.item_column
@@ -446,6 +448,7 @@ def _nested_levels(uses: ColumnUses, name: str) -> str:
         is_few = 2 <= len(blocks.levels) <= MOST_LABELS
         if not is_few or not is_determined_by(blocks.codes, [items]):
             continue
+        # {} if items of a block lack levels that other items of the block have
         levels_of_blocks = _levels_of_blocks(candidate, blocks, items)
         if len({*levels_of_blocks.values()}) > 1:
             shown = "; ".join(f"{x}: {', '.join(levels)}" for x, levels in levels_of_blocks.items())

@@ -178,7 +178,11 @@ class ColumnUses:
     item_column: str = "item"
 
     def levels_set_aside(self, condition: str) -> tuple[str, ...]:
-        """Returns the levels of a column that are left out of the condition, such as fillers."""
+        """Returns the levels of a column that are left out of the condition, such as fillers.
+
+        A condition that the user names has all levels of its column if fewer than two would be left
+        without those that are set aside; then none is left out.
+        """
         candidate = self.condition_candidates.get(condition)
         if candidate is None:
             return ()

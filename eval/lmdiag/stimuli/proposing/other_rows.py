@@ -200,6 +200,7 @@ def _unnamed_numbers(layout: TableLayout) -> OtherRows | None:
     For example, `columns` {"response": "RT"} for a table with the columns code and RT: an item, or
     a response, is left out of `columns` if none is found.
     """
+    # `measures` are numbers that look like responses, by their name or values; `numbers` are all
     measures = _measures(layout, [layout.item])
     numbers = [x for x in layout.of_kind("number") if x != layout.item]
     has_texts = layout.of_kind("text") or layout.numbered_words()
