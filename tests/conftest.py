@@ -62,7 +62,12 @@ def pytest_collection():
 
 def pytest_collection_modifyitems(items):
     """Begins with the tests that take longest: none is left for one process at the end."""
-    items.sort(key=lambda item: "long" not in item.keywords)
+
+    def seconds(item):
+        mark = item.get_closest_marker("long")
+        return mark.kwargs.get("seconds", 20) if mark else 0
+
+    items.sort(key=seconds, reverse=True)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -572,7 +572,7 @@ def notebook(task):
 
 
 @pytest.mark.slow
-@pytest.mark.long
+@pytest.mark.long(seconds=60)
 def test_the_site_is_built_without_a_warning_and_its_pages_fit_a_phone(root, tmp_path, new_page):
     """Sphinx warns of dead links; `new_page` fails if a page requests what is not its own file."""
     pytest.importorskip("sphinx", reason="`make docs` installs Sphinx")
