@@ -34,7 +34,7 @@ _FOREIGN_SIGN = re.compile(r"[^\w\s.~+:*/()|-]|\*\*")
 
 
 def quoted(name: str) -> str:
-    """Returns a column as a formula has it: a name that is no plain word stands in backticks.
+    """Returns a column as a formula has it: a name that is not a plain word stands in backticks.
 
     >>> quoted("rt"), quoted("reading time")
     ('rt', '`reading time`')

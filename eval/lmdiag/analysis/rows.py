@@ -317,7 +317,7 @@ def _response_values(table: DataFrame, response: str) -> Series:
 
 
 def _remedy_for_unknown_response(table: DataFrame, response: str) -> str:
-    """Returns what to do if the response is no column: "choose --response from rt, accuracy"."""
+    """Returns what to do if the response is not a column: "choose --response from rt, accuracy"."""
     if re.fullmatch(r"\w+\(.+\)", response):  # as log(rt)
         return "compute a function of a column as a column of its own first"
     has_texts = any(values_of(table[name]).kind() == "text" for name in table)

@@ -464,8 +464,8 @@ def _check_responses(
 ) -> TableCheck:
     """Adds to the record what `analyse` reads of a table of responses: response, items, conditions.
 
-    Effects compare levels within items. A column of which each item has one level is no condition
-    then. If readers have several levels of such a column, and neither conditions are found nor
+    Effects compare levels within items, so that a column with one level for each item cannot be a
+    condition. If readers have several levels of such a column, and neither conditions are found nor
     items named by the user, the table is checked once more: with the readers in the place of the
     items, and the first such column as the condition.
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 MOST_TOGETHER = 1.05
-"""Highest sum of probabilities of words of which none begins another that can be true: what is
-above 1 is rounding, of engines that compute in half precision."""
+"""Highest sum of probabilities that words may have at one blank if none of them begins another one.
+What is above 1 is rounding, of engines that compute in half precision."""
 
 BELOW_FIRST = 0.5
 """Nats by which a word of rank 1 may be below the first of the list: engines that compute in half

@@ -447,7 +447,7 @@ class Knobs:
     def _check_names(self, asks: Asks) -> None:
         """Raises `BadInput` for an unknown knob, and for a knob that does not apply to the rows.
 
-        If the user names no knobs, those of `DEFAULT_KNOBS` that do not apply are no error.
+        If the user names no knobs, those of `DEFAULT_KNOBS` that do not apply raise no error.
         """
         knobs = applicable_knobs(asks)
         for name in self.knobs:

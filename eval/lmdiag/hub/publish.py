@@ -160,7 +160,7 @@ class Commit:
 def plan_data(folder: Path, repo_id: str, *, benchmark: bool = False) -> Commit:
     """Plans to publish a built data set directory: the files that were built, and no others.
 
-    `BadInput` if it is no such directory, or if a file in it was changed since then.
+    `BadInput` if the directory was not built, or if a file in it was changed since then.
 
     Args:
         folder: directory that `lmdiag build` wrote.
@@ -220,7 +220,7 @@ def plan_app(repo_id: str) -> Commit:
 def plan_leaderboard(folder: Path, repo_id: str) -> Commit:
     """Plans to publish a leaderboard as a static Space; pages of models that left it are removed.
 
-    `BadInput` if the folder is no leaderboard, or shows the path of a model on this machine.
+    `BadInput` if the folder is not a leaderboard, or shows the path of a model on this machine.
     """
     if not is_file(folder / SITE_INDEX):
         raise BadInput(
@@ -230,7 +230,7 @@ def plan_leaderboard(folder: Path, repo_id: str) -> Commit:
     commit = Commit(repo_id, "space", files, sdk="static", replaces=r"models/.*")
     for model in _models_of_site(folder):
         name = str(model["id"])
-        # a demo model has no commit either, but its name is no path
+        # a demo model has no commit either, but its name is not a path
         is_local = not model["commit"] and not name.startswith("demo:")
         if is_local:
             raise BadInput(
@@ -261,7 +261,7 @@ def _files_to_publish(folder: Path, repo_id: str) -> dict[str, bytes]:
         repo_id: the repository.
 
     Raises:
-        BadInput: the id of the repository is wrong, the folder is none, or has a link in it.
+        BadInput: the id of the repository is wrong, the folder does not exist, or has a link in it.
     """
     check_repo_id(repo_id, "--repo-id")
     if not is_folder(folder):

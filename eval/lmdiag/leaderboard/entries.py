@@ -159,7 +159,7 @@ def listed_models(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
     """
     for model, revision in models:
         if model.startswith("demo:") or is_folder(user_path(model)):
-            # without checks: the name is no id on the Hub
+            # without checks: the name is not an id on the Hub
             request = RunRequest.model_construct(model=model, commit="", dtype="float32")
         else:
             request = request_of(model, revision, "float32")

@@ -511,7 +511,7 @@ def chance_legend(figures: Iterable[Figure | None]) -> str:
         return ""
     if any(figure.statistic != "proportion" for figure in figures_with_sign):
         return CHANCE_LEGEND
-    # the t test is that of EW and MW, which are no proportions
+    # the t test is that of EW and MW, which are not proportions
     return CHANCE_LEGEND.replace("; for EW and MW, t test", "")
 
 

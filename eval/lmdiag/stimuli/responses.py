@@ -78,7 +78,7 @@ def are_responses(table: Table, options: TableOptions) -> bool:
     if proposal is None:
         return False
     # `cloze` reads the table without an option: the columns have the names that it needs. An item
-    # of another name is no obstacle, since each context is an item then.
+    # of another name may be missing, since each context is an item then.
     without_item = {name: column for name, column in proposal.columns.items() if name != "item"}
     return not proposal._replace(columns=without_item).option
 

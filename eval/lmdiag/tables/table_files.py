@@ -569,8 +569,8 @@ def _names_as_values(header: Sequence[str], rows: Sequence[Sequence[str]]) -> li
     such as "item" does not stand again below itself. For example, the first row ["1", "cat"] above
     the rows ["2", "cat"] and ["1", "dog"] gives ["1", "cat"].
 
-    A column in which all rows repeat the first cell is no such sign: users name a column after its
-    only value, such as a column "filler" with the value "filler" in each row.
+    A column in which all rows repeat the first cell is left out: users name a column after its only
+    value, such as a column "filler" with the value "filler" in each row.
 
     Args:
         header: cells of the first row.
@@ -684,7 +684,7 @@ def name_texts(column: Series) -> Series:
 
 
 def not_a_name(value: Any) -> str:
-    """Returns why a number that is not whole, as 1.1, is no name of an item or a text."""
+    """Returns why a number that is not whole, such as 1.1, cannot name an item or a text."""
     return f"{value!r} is a number, as which 1.1 and 1.10 are one: write names as texts (dtype=str)"
 
 

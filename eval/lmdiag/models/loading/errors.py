@@ -42,7 +42,7 @@ def one_line_errors(model_id: str, part: str = "", dtype: str = "float32") -> It
     except BadInput:
         raise
     except BaseException as error:  # models and unusual tokenizers raise exceptions of any type
-        # tokenizers' PanicException is no `Exception`, and neither is torch's CheckpointException
+        # PanicException of tokenizers and CheckpointException of torch are not an `Exception`
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
             raise BadInput(f"model {model_id}{_meaning_and_remedy(error, part, dtype)}") from error
         # Only torch's CheckpointException, of weights that were saved in shards, has `failures`.

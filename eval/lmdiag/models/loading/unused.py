@@ -48,7 +48,7 @@ def check_unused(model_id: str, model: PreTrainedModel, names: Iterable[str]) ->
     configuration turns off, as biases. Those of quantized checkpoints are warned of: their formats
     have biases of zeros. Weights that many published checkpoints carry unused are ignored, among
     them layers for multi-token prediction, which are numbered beyond the configuration's layers,
-    but are no part of the network that predicts the next token.
+    but are not part of the network that predicts the next token.
 
     Args:
         model_id: for messages.

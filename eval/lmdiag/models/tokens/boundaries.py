@@ -104,7 +104,7 @@ class Boundaries:
                 return _NO_PREFIX
             text = text[1:]
         classes = _classes(text)
-        # None is the surface of a control token, which is no part of a word
+        # None is the surface of a control token, which is not a part of a word
         if None in surfaces or not _BEGINNING.fullmatch(classes):
             return _NO_PREFIX
         has_end_mark = marks_ends and self._vocabulary.item(pieces[-1]).ends
@@ -161,7 +161,7 @@ class Boundaries:
         """
         if self._vocabulary.convention.encodes_whitespace:
             return surface.decode("utf-8", "ignore")[:1].isspace()
-        # " " for an item of white space alone, which is no punctuation
+        # " " for an item of white space alone, which is not punctuation
         first_character = surface.decode("utf-8", "replace").strip()[:1] or " "
         category = unicodedata.category(first_character)
         # of a vocabulary that marks ends, each item may start a word

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from lmdiag.text import shortened
 
 MARKS = ("<unk>", "<UNK>", "<s>", "</s>")
-"""Entries of a vocabulary that are no words."""
+"""Entries of a vocabulary that are not words."""
 
 _LONGEST_LINE = 4096
 """Bytes of a line that are read at a time: a damaged file may have no end of a line."""

@@ -102,7 +102,7 @@ class BackoffDistribution(Distribution):
 
     def top(self, k: int) -> NDArray[np.int64]:
         """Returns the numbers of the k most probable words, ties by number."""
-        # the k most probable words that are no followers are among these
+        # the k most probable words that are not followers are among these
         most_probable_unigrams = self.unigrams.order[: k + len(self.followers)]
         candidates = np.union1d(most_probable_unigrams, self.followers)  # ascending
         order = np.argsort(-self.nats_of(candidates), kind="stable")  # ties by number
@@ -120,7 +120,7 @@ class BackoffDistribution(Distribution):
     def rank(self, nats: float, number: int | None = None) -> int:
         """Returns 1 + the number of words that are more probable than a candidate.
 
-        Words that are no followers are counted in the distribution without a context.
+        Words that are not followers are counted in the distribution without a context.
 
         Args:
             nats: log-probability of the candidate, which may be several words.
@@ -270,7 +270,7 @@ class NgramModel(WordModel):
             return ListedDistribution(self._nats(memory.state, self.words))
         followers = self._followers.of(memory.last)
         follower_nats = self._nats(memory.state, [self.words[number] for number in followers])
-        # the first word that is no follower: numbers of followers are ascending and distinct
+        # the first word that is not a follower: numbers of followers are ascending and distinct
         gaps = np.flatnonzero(followers != np.arange(len(followers)))
         other_word = int(gaps[0]) if len(gaps) else len(followers)
         if other_word == len(self.words):  # all words are followers
@@ -350,7 +350,7 @@ class NgramModel(WordModel):
         if all(is_punctuation):
             yield from self._marks(text)
             return
-        # what stands between the first and the last character that is no punctuation
+        # what stands between the first and the last character that is not punctuation
         start = is_punctuation.index(False)
         end = len(text) - is_punctuation[::-1].index(False)
         yield from self._marks(text[:start])

@@ -32,8 +32,8 @@ def template(name: str, escape: Callable[[str], str]) -> Template:
     def finalized(value: object) -> Markup:
         """What the template prints for a value: markup as it is, any other text escaped.
 
-        Figures in Markdown are not escaped, since their signs, such as "*" behind a figure, are no
-        markup there.
+        Figures in Markdown are not escaped, since their signs, such as "*" behind a figure, are
+        not markup there.
         """
         text = str(value)
         is_number = isinstance(value, CellText) and _NUMBER.fullmatch(text)

@@ -31,7 +31,7 @@ def breakdown_columns(
 
     # conditions are looked for where rows have items, and are not compared in contrasts
     if any(columns.get("item", ())) and "contrast" not in columns:
-        # the regions of each sentence, and what is right in a row, are no conditions
+        # the regions of each sentence, and what is right in a row, are not conditions
         never = ("regions", "expected", "good")
         table = DataFrame({name: x for name, x in columns.items() if name not in never})
         conditions = uses_of(table).conditions

@@ -65,7 +65,7 @@ def warnings_of(uses: ColumnUses, places: Places | None = None) -> list[str]:
         split_message = _split_message(uses)
         lines += [split_message] if split_message else []
         for name in uses.incomplete_columns:
-            # words of the texts and their lengths differ with the conditions, and are none
+            # words of the texts, and their lengths, differ with the conditions
             if not (_has_words_of_texts(uses, name) or _numbers_cells(uses, name)):
                 lines.append(_nested_levels(uses, name) or _incomplete(uses, name))
         for name, candidate in uses.condition_candidates.items():
@@ -93,7 +93,7 @@ def _split_message(uses: ColumnUses) -> str:
         texts = None if table.texts is None else table.texts.tolist()
         if uses.conditions:
             # Similar texts under different names are a sign that the names have conditions in them.
-            # In a table with conditions it is none: there the texts of an item are similar anyway.
+            # With conditions it says nothing, since texts of an item are similar anyway.
             texts = None
         message = split_message_for_item_names(
             table.items, texts, other_columns=table.columns, column=uses.item_column

@@ -57,7 +57,7 @@ _MEASURES = {"count": "cloze", "n_tokens": "surprisal"}
 """Numbers that lmdiag writes -> the column beside which they are measures of a row."""
 
 SAME_TEXTS = "not a condition (same texts at several levels)"
-"""Reason why a column is no condition if rows of an item with one text have several levels."""
+"""Reason why a column is not a condition if rows of an item with one text have several levels."""
 
 MANY_LABELS = 4 * MOST_LABELS
 """A column with up to this many levels is examined, though a condition has up to six."""
@@ -199,12 +199,14 @@ def uses_of(
 ) -> ColumnUses:
     """Returns what each column of a table with a column item is used for.
 
-    A condition has 2 to 6 levels, and at least half of the items have all of them. A column is none
-    if rows of an item with the same text differ in it, in more than 5% of the texts; if it follows
-    from other conditions, as the correct answer or a column that names their cells; or if it stands
-    for each condition once per item, as the list of a Latin square. In a table without texts it is
-    none if it is named as an outcome, if its level is that of the reader, or if its levels are as
-    unequal in items and readers as by chance, as those of responses are.
+    A condition has 2 to 6 levels, and at least half of the items have all of them. These columns
+    are not conditions:
+
+    - rows of an item with the same text differ in it, in more than 5% of the texts;
+    - it follows from other conditions, such as the correct answer or a name of their cells;
+    - it has each condition once per item, such as the list of a Latin square;
+    - in a table without texts: it has the name of an outcome, its level depends on the reader
+      alone, or its levels are as unequal in items and readers as responses are by chance.
 
     Args:
         table: columns of plain values, among them those of texts that a model reads, if there are.
@@ -238,7 +240,7 @@ def _columns_of_stimuli(table: DataFrame) -> set[str]:
 
 
 class _ConditionFinder:
-    """Finds the conditions among the columns of a table, and why other columns are none.
+    """Finds the conditions among the columns of a table, and why other columns are not.
 
     Args:
         table: the columns, items and texts.
@@ -247,7 +249,7 @@ class _ConditionFinder:
         columns: name -> levels, of the table.
         items: number of the item of each row.
         has_texts: whether the table has texts that a model reads.
-        reasons: column -> why it is no condition, in words.
+        reasons: column -> why it is not a condition, in words.
         candidates: column that may be a condition -> its levels in the items.
 
     Other attributes are those of `ColumnUses`, to which the methods add columns.
@@ -294,9 +296,9 @@ class _ConditionFinder:
         return any(is_named_as(name, "position") for name in numbers)
 
     def _known_use(self, name: str, values: DistinctValues) -> str:
-        """Returns the use of a column that is no condition by its name or the kind of its values.
+        """Returns the use of a column whose name or kind of values excludes that it is a condition.
 
-        Such columns tell readers, words, regions or measures apart. "" for others, which are
+        Such columns tell readers, words, regions or measures apart. "" for other columns, which are
         examined as conditions.
         """
         plain = folded(name)
@@ -448,7 +450,7 @@ class _ConditionFinder:
         # levels are balanced within items
         if chi_square_per_df(candidate.rows_per_item[:, candidate.kept]) < _MOST_CHI_SQUARE:
             return False
-        # readers have as many rows of each block or session, too, though these are no conditions
+        # readers have as many rows of each block or session, too, though these are not conditions
         if is_named_as(name, "list"):
             return True
         # or within readers

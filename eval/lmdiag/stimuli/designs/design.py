@@ -300,7 +300,7 @@ def _design_of_sample(sample: Stimuli, whole: Stimuli, options: DesignOptions) -
     design = design_of(replace(sample, whole=None), replace(options, conditions=conditions))
     if design is None:
         return None
-    if not whole_design.levels:  # what a sample seems to have is no condition either
+    if not whole_design.levels:  # what a sample seems to have is not a condition either
         design = replace(design, levels={}, cells={}, n_complete=0)
     return replace(
         design,
@@ -621,7 +621,7 @@ class _ItemDesign:
         if not self.is_complete(self.uses.conditions)[self.items.codes[rows]].any():
             yield f"{has} and no row in another cell, so that a level may be wrong: correct it"
             return
-        # in more than a quarter of the cells it is no mistake in single rows
+        # in more than a quarter of the cells it is not a mistake in single rows
         is_frequent = 4 * len(several) > np.count_nonzero(n_texts)
         divider = self._column_that_divides(cells, texts) if is_frequent else ""
         if is_frequent and item_key(self.uses)[0]:

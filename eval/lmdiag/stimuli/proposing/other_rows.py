@@ -178,8 +178,8 @@ def _numbers_of_items(layout: TableLayout) -> OtherRows | None:
     """What a table with responses in numbers to items has; None for other tables.
 
     For example, a table with the columns item, condition and rt. A column names the items, or it
-    has target words that repeat. A table with texts that do not name items, as sentences, has
-    stimuli, and is none of these.
+    has target words that repeat. A table with texts that do not name items, such as sentences, has
+    stimuli and not responses.
     """
     repeated_words = [
         x for x in named_columns("target", layout.values) if _has_repeated_words(layout, x)
@@ -273,7 +273,7 @@ def filter_of_numbers(columns: Mapping[str, DistinctValues], response: str) -> s
     values = columns[response]
     if values.is_number:
         return ""
-    # whether the response of each row is a number; a missing one, with the code -1, is none
+    # whether the response of each row is a number; False where it is missing (code -1)
     is_number = np.array([*map(is_numeral, values.levels), False])[values.codes]
     for name, labels in columns.items():
         if name == response or len(labels.levels) > MOST_LABELS:
@@ -288,7 +288,7 @@ def _differs_with_one_text(layout: TableLayout, name: str, texts: Sequence[str])
     """Whether numbers may be responses, since they differ between rows with the same texts.
 
     For example, the ratings 3, 5 and 4 of one sentence. Numbers of readers and trials, and those
-    that count rows, also differ between rows with the same texts, and are no responses.
+    that count rows, also differ between rows with the same texts, and are not responses.
 
     Args:
         layout: all columns of the table, with their values and kinds.

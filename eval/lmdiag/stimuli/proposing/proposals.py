@@ -122,7 +122,7 @@ class UnknownLayout(BadInput):
         return [name for name in self._layout.texts_of_rows if name in unread]
 
     def _unread(self, rows: Stimuli) -> list[str]:
-        """The columns of texts that no model reads, and that are no parts of the texts it reads.
+        """The columns of texts that the model does not read, also not as a part of another text.
 
         A column of critical words, for example, is a part of the sentences.
         """

@@ -80,7 +80,7 @@ def _context_columns(layout: TableLayout) -> list[str]:
        table. Columns of notes have fewer.
     """
     texts = layout.of_kind("text", "question")
-    # one text in all rows is no context, unless many readers respond to it
+    # one text in all rows is not a context, unless many readers respond to it
     if layout.n_rows > 1 and not named_columns("reader", layout.values):
         texts = [x for x in texts if len(layout.values[x].levels) > 1]
     known = [x for x in named_columns("context", layout.values) if layout.kinds[x] == "text"]

@@ -527,7 +527,7 @@ def _filter_of_complete_rows(
     Args:
         layout: all columns of the table, with their values and kinds.
         texts: names of the columns of texts.
-        critical: the column of the critical word, which is no type of rows.
+        critical: the column of the critical word, which does not say the type of the rows.
     """
     is_complete = layout.values[texts[0]].codes >= 0  # rows with all texts
     for name in texts[1:]:

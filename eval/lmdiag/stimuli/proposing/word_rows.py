@@ -184,7 +184,7 @@ def _text_columns(layout: TableLayout, word: str, position: str) -> tuple[str, .
     starts: list[tuple[str, ...]] = [(name,) for name in known] or [()]
     with_one_or_two: list[tuple[str, ...]] = [(name,) for name in others[:_MOST_TRIED]]
     for start in starts:
-        # a choice that repeats the column of its start is no better than this start alone
+        # a choice that repeats the column of its start tells no more than this start alone
         with_one_or_two += [(*start, *further) for further in _singles_and_pairs(names)]
     with_three = [  # as of 2 x 2 x 2 conditions
         (*start, *further)

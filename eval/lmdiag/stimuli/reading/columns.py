@@ -450,7 +450,7 @@ def _only_spelling(table: Table, name: str, columns: Sequence[str]) -> dict[str,
 def misspelt_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
     """Returns lines on columns whose names differ from a known one by a letter, as `sentense`.
 
-    Several columns that are nearly one text, as `sentence1` and `sentence2`, are no mistakes: they
+    Several columns that are nearly one text, as `sentence1` and `sentence2`, are not mistakes: they
     are several texts of a row. The columns of `wide` are named by the user and have any name.
     """
     wide_names = {folded(name) for name in wide}
@@ -509,7 +509,7 @@ def _missing_names(table: Table, names: Sequence[str]) -> set[str]:
 
 
 def _lacks_texts(values: Sequence[Any], known: str) -> bool:
-    """Whether the known name is one of texts, and the values are none."""
+    """Whether the known name is that of a column of texts, and the values are not texts."""
     is_text = known in (*TEXT_COLUMNS, *PAIR) or bool(is_region(known))
     return is_text and values_of(values).kind() in ("number", "file", "list", "empty")
 
@@ -520,7 +520,7 @@ def _is_near(name: str, known: str) -> bool:
     The name of a region may have more behind its number, as in `Region12/verb`.
     """
     a, b = folded(name), folded(known)
-    if a == b or known == "id":  # pid and uid, for example, are no slips
+    if a == b or known == "id":  # pid and uid, for example, are not misspelt
         return False
     if is_region(known) and re.match(rf"{b}(?!\d)", a):
         return True

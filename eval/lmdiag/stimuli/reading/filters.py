@@ -62,7 +62,7 @@ class Condition(NamedTuple):
 
         Commas separate levels, and may stand in a level, too: for the levels "a,b" and "c", the
         value "a,b,c" names both. So the longest text up to a comma that is a level is taken, and
-        then the rest of the value is read in the same way. `BadInput` for a text that is no level.
+        then the rest of the value is read in the same way. `BadInput` if a text is not a level.
         """
         parts = self.value.split(",")  # texts between commas that are still to be read
         while parts:

@@ -648,7 +648,7 @@ def _other_separator(texts: Sequence[str], separator: str, *, is_divided: bool) 
 
     Args:
         texts: sentences.
-        separator: the mark that separates regions, which is no mistake.
+        separator: the mark that separates regions, which is not a mistake.
         is_divided: whether this mark separates regions in these texts.
     """
     no_mark = re.compile(f"{GAP}|{MARKUP}", re.IGNORECASE)

@@ -205,7 +205,7 @@ class CriticalColumn:
         if not self.is_position:
             return False
         for value, text in zip(self.values, self.texts, strict=True):
-            # 0 is no word if positions count from 1; the number of words is none if from 0
+            # 0 is no position if words count from 1, and the number of words is none if from 0
             if not 0 < int(value or 0) < len(text.split()):
                 return False
         return True
@@ -252,7 +252,7 @@ class CriticalColumn:
 
         It shows the sentence of a row in which both are words, e.g. "--critical pos:0 reads The
         [cat] sat.; --critical pos:1 reads [The] cat sat." Without such a row it shows the first
-        one, with "no word of the first row" for the reading in which the position is no word.
+        one, with "no word of the first row" for the reading in which the position is not a word.
         """
         shown_row = 0
         for row in self.sample:
