@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -220,32 +221,18 @@ def _stimuli(
     """
     columns = checked_columns(table, task)
     index = table.rows.index
-    whole = None
-    if options.limit is not None and options.limit < len(table):
-        # all rows, whose design the sample has
-        whole = Stimuli(
-            task,
-            columns,
-            source,
-            revision=commit,
-            form=table.form,
-            index=index,
-            notes=table.notes,
-        )
-        by_item = task not in diagnostics.built_in() and any(columns["item"])
-        diagnostic = diagnostics.get(task, table.form)
-        rows = sample(columns, options.limit, options.seed, diagnostic, by_item=by_item)
-        columns = {name: [values[row] for row in rows] for name, values in columns.items()}
-        index = index[rows]
-    return Stimuli(
-        task,
-        columns,
-        source,
-        revision=commit,
-        form=table.form,
-        index=index,
-        notes=table.notes,
-        whole=whole,
+    stimuli = Stimuli(
+        task, columns, source, revision=commit, form=table.form, index=index, notes=table.notes
+    )
+    if options.limit is None or options.limit >= len(table):
+        return stimuli
+    by_item = task not in diagnostics.built_in() and any(columns["item"])
+    diagnostic = diagnostics.get(task, table.form)
+    rows = sample(columns, options.limit, options.seed, diagnostic, by_item=by_item)
+    sampled_columns = {name: [values[row] for row in rows] for name, values in columns.items()}
+    # the sample has the design of all rows
+    return replace(
+        stimuli, _columns=sampled_columns, index=index[rows], perturbed={}, whole=stimuli
     )
 
 
